@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from opendml.errors import Unsupported
 from opendml.targets.cuda import api, driver
+
+
+@pytest.fixture(scope="module")
+def gpu() -> None:
+    """A CUDA device, without which the tests are skipped."""
+    try:
+        driver.device()
+    except Unsupported as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.errors import Unsupported
-from opendml.targets.cuda.driver import device
+
+pytestmark = pytest.mark.usefixtures("gpu")
 
 Array = np.ndarray[Any, Any]
 BOUND = 1
@@ -33,14 +33,6 @@ SIZES = (
     (1, 32, 1, 1, 9000, 64),
 )
 """Batches, heads, those of keys, queries, keys, and elements of a head."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def gpu() -> None:
-    try:
-        device()
-    except Unsupported as error:
-        pytest.skip(str(error))
 
 
 def drawn(*sizes: int, deviation: float = 1.0, seed: int = 0) -> Array:

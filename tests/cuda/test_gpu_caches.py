@@ -9,19 +9,11 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.errors import Unsupported
-from opendml.targets.cuda.driver import device
 from tests.plans import plans_of
 
+pytestmark = pytest.mark.usefixtures("gpu")
+
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def gpu() -> None:
-    try:
-        device()
-    except Unsupported as error:
-        pytest.skip(str(error))
 
 
 def attention(type: dml.TensorDataType, heads: int, shared: int, size: int, batch: int = 2) -> dml.Model:

@@ -11,23 +11,15 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.errors import Unsupported
-from opendml.targets.cuda.driver import device
 from tests.plans import plans_of
 from tests.runtime.test_random_plans import FEATURES, PARTS
+
+pytestmark = pytest.mark.usefixtures("gpu")
 
 Array = np.ndarray[Any, Any]
 SIZES = ((2, 3), (3, 2), (5, 5), (4, 7), (9, 40), (12, 33), (8, 64), (1, 6), (6, 1), (9, 40), (16, 48))
 """Pairs of a batch and a length, one of them twice."""
 WIDTH, HEADS = 128, 2
-
-
-@pytest.fixture(scope="module", autouse=True)
-def gpu() -> None:
-    try:
-        device()
-    except Unsupported as error:
-        pytest.skip(str(error))
 
 
 def values(*sizes: int, type: Any = np.float32) -> Array:

@@ -317,10 +317,10 @@ def test_answers_to_questions_about_sizes_say_whether_others_give_the_same() -> 
         sizes[100] = made()
     for size, is_alike in ((200, True), (400, True), (600, False), (64, True), (63, False), (7, False)):
         with trace.within({"batch": Dimension(1, 1, 1), "length": Dimension(size, size, size)}) as guards:
-            assert trace.answers_alike(answers) is is_alike, size
+            assert trace.has_answers(answers) is is_alike, size
             assert not guards
     with trace.within({"length": Dimension(300, 1, 1000)}) as guards:
-        assert trace.answers_alike(answers)
+        assert trace.has_answers(answers)
     dimensions = {"batch": 2, "length": 511}
     values = Conditions(guards, sizes[100]).values(dimensions)
     assert values is not None
@@ -329,7 +329,7 @@ def test_answers_to_questions_about_sizes_say_whether_others_give_the_same() -> 
     assert not Conditions(guards)({**dimensions, "length": 60})
     with trace.recording() as answers:
         assert length * 0.5 > 3
-    assert not trace.answers_alike(answers)
+    assert not trace.has_answers(answers)
 
 
 def test_a_quotient_of_one_range_may_have_no_divisor_in_another() -> None:

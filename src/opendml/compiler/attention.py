@@ -54,14 +54,14 @@ def attention_of(values: Sequence[Node]) -> Attention | None:
 
 
 def _is_rounded_alone(weights: Node, exact: Node, results: Node, values: Sequence[Node]) -> bool:
-    """Return whether weights are rounded to FLOAT16, and some values are made of results that are not."""
-    if not _halves([weights], exact):
+    """Return whether weights are rounded to FLOAT16, but some values read results that are not."""
+    if not _float16_conversions([weights], exact):
         return False
-    return results in ordered(values, {id(node) for node in _halves(values, results)})
+    return results in ordered(values, {id(node) for node in _float16_conversions(values, results)})
 
 
-def _halves(roots: Sequence[Node], below: Node) -> list[Node]:
-    """Return the conversions to FLOAT16 in values that are made of a node."""
+def _float16_conversions(roots: Sequence[Node], below: Node) -> list[Node]:
+    """Return the conversions to FLOAT16 between some nodes and a node below them."""
     nodes = ordered(roots, {id(below)})
     return [node for node in nodes if node.operation is Operation.CONVERT and node.type is ScalarType.FLOAT16]
 
@@ -101,12 +101,12 @@ def _scores_of(weights: Node) -> Node | None:
 
 
 def _unwrapped(node: Node) -> Node:
-    """Return the value below roundings to its own type, and to FLOAT16.
+    """Return the value below roundings to its own type, and below conversions between FLOAT16 and FLOAT32.
 
-    Weights that a graph rounds to FLOAT16 stay as they are in one kernel, if its results are FLOAT16, too.
-    They could be rounded only when all keys are known, so that keys would have to be read twice. Rounding
-    the weights moves a result by half a step of 2^-10 of the greatest value at most, as much as rounding the
-    result. Results without it are nearer to exact ones.
+    A fused kernel does not round weights to FLOAT16, even if the graph does, provided that its results are
+    FLOAT16. Final weights are known only after all keys, so rounding them would take a second pass over the
+    keys. Rounding weights moves a result by at most 2^-11 of the greatest value, as much as rounding the
+    result does. Results without this rounding are nearer to exact ones.
     """
     while node.operation is Operation.ROUND or (
         node.operation is Operation.CONVERT and {node.type, node.operands[0].type} <= _ROUNDED

@@ -116,7 +116,7 @@ def product_range(first: Interval, second: Interval) -> Interval:
 def quotient_range(above: Interval, below: Interval) -> Interval:
     """Return bounds of a quotient, rounded down, by a divisor that is not 0.
 
-    A divisor that is always 0 is one of other ranges, whose quotient is not used.
+    In other ranges the divisor may always be 0. The quotient is not used there, so any bounds are right.
     """
     divisors = [each for each in (*below, -1, 1) if each and below[0] <= each <= below[1]] or [1]
     ends = [a // b for a in above for b in divisors]

@@ -73,7 +73,7 @@ _EXACT = 2**53
 _MOST_TERMS = 4
 """Terms of a polynomial whose quotients are eliminated for its bounds, at most."""
 Answers = dict[tuple["Relation", Polynomial | None], bool]
-"""Answers to questions about sizes, by hints or by ranges. A question about floats has no polynomial."""
+"""The results of comparisons of sizes. A comparison of floats has no polynomial."""
 Guards = dict[tuple["Relation", "Size | TracedFloat"], str]
 """Guards, and where in the code each was recorded first."""
 
@@ -183,10 +183,10 @@ class Trace(Locked):
 
     @contextmanager
     def passing_units(self) -> Iterator[None]:
-        """Record no guards in a block that dimensions of larger hints are not 1.
+        """Record no guards within a block that exclude 1 from dimensions whose hint is larger.
 
-        The block must treat such dimensions in a way that is right for 1, too. Their expressions are: 1 is in
-        their ranges.
+        What the block makes for larger sizes must be right for 1, too. Expressions are, because the ranges of
+        the dimensions include 1.
         """
         with self._lock:
             before, self._passes_units = self._passes_units, True
@@ -197,10 +197,10 @@ class Trace(Locked):
 
     @contextmanager
     def recording(self) -> Iterator[Answers]:
-        """Yield a table that receives the answers to all questions about sizes in a block.
+        """Yield a table that receives the results of all comparisons of sizes within a block.
 
-        They determine what the block makes of sizes. Whether a dimension of a larger hint is 1 is left out,
-        as by `passing_units`.
+        These results determine what the block makes of the sizes. As with `passing_units`, comparisons that
+        tell 1 from larger sizes of a dimension are left out if its hint is larger.
         """
         with self._lock:
             before, self._answers = self._answers, {}
@@ -209,9 +209,11 @@ class Trace(Locked):
             finally:
                 self._answers = before
 
-    def answers_alike(self, answers: Answers) -> bool:
-        """Return whether all questions have these answers for the present hints; then record guards for
-        them."""
+    def has_answers(self, answers: Answers) -> bool:
+        """Return whether comparisons of sizes have these results for the present hints.
+
+        If they have, guards are recorded for them.
+        """
         for (relation, polynomial), answer in answers.items():
             if polynomial is None:
                 return False
@@ -224,11 +226,11 @@ class Trace(Locked):
         return True
 
     def is_surely_at_least(self, polynomial: Polynomial, bound: int) -> bool:
-        """Return whether a range decides a comparison at once, and its answer is not to be noted."""
+        """Return whether a range decides a comparison whose result need not be recorded."""
         return self._answers is None and self.range(polynomial)[0] >= bound
 
     def note(self, relation: Relation, polynomial: Polynomial | None, answer: bool = True) -> None:
-        """Note the answer to a question in a block of `recording`."""
+        """Record the result of a comparison within a block of `recording`."""
         if self._answers is None or (polynomial is not None and not any(each for each, _ in polynomial)):
             return
         if polynomial is None or not self._asks_for_unit(relation, polynomial):
@@ -1265,8 +1267,8 @@ def traced_operation(name: str) -> Callable[..., Any]:
 def is_unit(size: int) -> bool:
     """Return whether a dimension of a size has one element, so that steps along it do not count.
 
-    A size above 1 in the traced run does not count as one, and no guard is recorded. Steps along a dimension
-    are right for one element, too, so what was made serves 1 as well.
+    If the size is above 1 in the traced run, this returns False and records no guard. Steps along a dimension
+    are right for one element, too, so the result also serves a size of 1.
     """
     return hint_of(size) < 2 and size < 2
 

@@ -1,7 +1,7 @@
-"""Nodes that NumPy folds: those that models have around sizes and constants.
+"""Constant folding by NumPy, for operators that models use to compute sizes and constants.
 
-The evaluator of the `onnx` package would do the same. Its 230 modules take 45 ms to import, and a node takes
-0.3 ms to prepare, so that the 420 Constants of a text recognizer take 0.1 s.
+The evaluator of the `onnx` package gives the same results. Its 230 modules take 45 ms to import, and it takes
+0.3 ms to prepare a node: 0.1 s for the 420 Constant nodes of a text recognizer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NUMBERS = "biuf"  # NumPy's kinds of truth values, integers and floats.
 
 
 def folds(node: OnnxNode) -> bool:
-    """Return whether NumPy folds such nodes, if types allow it."""
+    """Return whether NumPy folds nodes of this operator, if their types allow it."""
     return not node.domain and node.operator in _FOLDS
 
 

@@ -183,7 +183,13 @@ class OnnxModel(Locked):
     def state(self, pairs: Mapping[str, str] | None = None, *, capacity: int = 0) -> ModelState:
         """Return the memory of inputs that are outputs of the run before, as caches of keys and values.
 
-        `ModelState` says what the arguments are, and which raise InvalidArgument.
+        Args:
+            pairs: the names of these inputs by those of the outputs. None: an output whose name has "present"
+                is the input whose name has "past", "past_key_values" or "past_key_value" there.
+            capacity: rows for which there is room from the beginning.
+
+        Raises:
+            InvalidArgument: an unknown name, or sizes that do not differ in one open size.
         """
         with importing:
             from opendml.runtime.graphs.caches import Declared, ModelState

@@ -267,9 +267,10 @@ Run = Callable[[Mapping[str, Any], Caches], Mapping[str, Any]]
 
 
 class CacheArrays(Protocol):
-    """The arrays in which a state keeps caches, in host memory or on a device."""
+    """Makes and copies the arrays in which a state keeps caches, in host memory or on a device."""
 
     place: Place | None
+    """The device of the arrays; None: host memory."""
 
     def given(self, array: Any, name: str) -> Any:
         """Return an array of the caller as one of these, copied if it lies elsewhere."""
@@ -288,7 +289,7 @@ class CacheArrays(Protocol):
 
 
 class HostArrays:
-    """Caches in host memory."""
+    """CacheArrays that makes NumPy arrays."""
 
     place: Place | None = None
 
@@ -314,7 +315,7 @@ class HostArrays:
 
 
 class DeviceArrays:
-    """Caches on a device with memory of its own.
+    """CacheArrays that makes arrays in the memory of a device.
 
     Args:
         device: the device.
@@ -368,18 +369,15 @@ class ModelState:
     rows. The buffers grow by doubling. A run that fails leaves the rows as they were. One state is used by
     one thread at a time; several states of a model are independent.
 
-    The arguments of `model.state` are `pairs` and `capacity`.
-
     Args:
         run: runs the model.
         inputs, outputs: the declarations of the model.
-        pairs: the names of inputs by those of the outputs that become them. None: an output whose name has
-            "present" is the input whose name has "past", "past_key_values" or "past_key_value" there.
-        capacity: rows for which there is room from the beginning.
+        pairs, capacity: the arguments of `model.state`.
         takes_empty: whether the model takes caches without rows.
+        arrays: makes and copies the arrays of the caches. None: they lie in host memory.
 
     Raises:
-        InvalidArgument: an unknown name, or sizes that do not differ in one open size.
+        InvalidArgument: as of `model.state`.
 
     >>> import numpy as np, opendml as dml
     >>> graph = dml.Graph()
@@ -388,6 +386,7 @@ class ModelState:
     >>> present = dml.join([past, new], axis=1)
     >>> sums = dml.reduce(present, function="SUM", axes=[1])
     >>> state = graph.compile({"present": present, "sums": sums}).state()
+    >>> state.warm_up({"length": [1, 8], "count": 1})
     >>> row = np.ones((2, 1, 4), np.float32)
     >>> outputs = state.run({"past": row, "new": row})
     >>> for _ in range(8):
@@ -462,13 +461,13 @@ class ModelState:
         self._lengths = dict.fromkeys(self._lengths, 0)
 
     def warm_up(self, sizes: SizesToWarm) -> None:
-        """Compile the model for runs of a state with some sizes now, and not when they come.
+        """Compile the model ahead for runs of this state with some sizes.
 
         The model runs once on zeros for each combination of sizes. The rows of the state stay as they are.
 
         Args:
-            sizes: for each named dimension of the inputs a size, or several. That of a cache is its length
-                before a run, from 0 on if the model takes empty caches.
+            sizes: for each named dimension of the inputs a size, or several. The size of a cache is its
+                length before a run. It may be 0 if the model takes empty caches, as ONNX models do.
 
         Raises:
             InvalidArgument: a dimension is unknown or has no size.

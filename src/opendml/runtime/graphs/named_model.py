@@ -139,11 +139,11 @@ class NamedModel(Model):
 
     def _run_on_stream(self, call: StreamCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Add the work over arrays on the device to the stream of a call."""
-        before, after = (
-            {name: array_over(call.memory(each, name)) for name, each in some.items()}
-            for some in (inputs, outputs)
+        given, wanted = (
+            {name: array_over(call.memory(each, name)) for name, each in arrays.items()}
+            for arrays in (inputs, outputs)
         )
-        caches = bound_caches(before, after, self.device._backend.place)
+        caches = bound_caches(given, wanted, self.device._backend.place)
         if caches is None:
             self._of(inputs).run(inputs, outputs)
             return
@@ -157,9 +157,9 @@ class NamedModel(Model):
                     return
         model = self._of(inputs)
         for name, result in model(**inputs).items():
-            from_, to = (call.memory(each, name) for each in (result, outputs[name]))
-            require_array(name, to.layout, from_.layout)
-            model._copies_on_stream.copy(call, from_, to)()
+            source, target = (call.memory(each, name) for each in (result, outputs[name]))
+            require_array(name, target.layout, source.layout)
+            model._copies_on_stream.copy(call, source, target)()
         call.end(list(outputs.values()))
 
     def _run_with(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Array]:
@@ -189,7 +189,13 @@ class NamedModel(Model):
     def state(self, pairs: Mapping[str, str] | None = None, *, capacity: int = 0) -> ModelState:
         """Return the memory of inputs that are outputs of the run before, as caches of keys and values.
 
-        `ModelState` says what the arguments are, and which raise InvalidArgument.
+        Args:
+            pairs: the names of these inputs by those of the outputs. None: an output whose name has "present"
+                is the input whose name has "past", "past_key_values" or "past_key_value" there.
+            capacity: rows for which there is room from the beginning.
+
+        Raises:
+            InvalidArgument: an unknown name, or sizes that do not differ in one open size.
         """
         inputs, outputs = (
             [
@@ -215,8 +221,11 @@ class NamedModel(Model):
         }
 
     def _run_state_on_device(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Any]:
-        """Return the outputs by name. Caches are arrays of the device. All others are arrays of the library
-        of the first other input, where that lies."""
+        """Return the outputs by name. Caches are arrays of the device.
+
+        All others are arrays of the library of the first input that is no cache, on the host or the device as
+        that input is.
+        """
         require_names("inputs", inputs, self.input_names)
         backend, kept_names = self.device._backend, caches.pairs.values()
         assert isinstance(backend, StreamBackend)
@@ -234,8 +243,10 @@ class NamedModel(Model):
         }
 
     def _run_grown(self, inputs: Mapping[str, Any], caches: Caches, first: Any) -> dict[str, Any]:
-        """Return the outputs by name, for inputs on the device. New ones are made by the library of `first`,
-        on whose stream the work is."""
+        """Return the outputs by name, for inputs on the device.
+
+        The library of `first` makes new outputs. The work is on its stream.
+        """
         backend = self.device._backend
         assert isinstance(backend, StreamBackend)
         with self._metered():

@@ -228,13 +228,13 @@ class TracedModel(Locked):
         self._traced: TracedProgram | None = None
         self._is_fused = False
         self._only_sizes: dict[str, int] = {}
-        """The size of each dimension so far; 0: there were several."""
+        """The only size of each dimension so far; 0: it had several."""
         self._has_one_size = True
-        """False if the cache has plans for other sizes of images."""
+        """False if the cache on disk has plans for other heights or widths of images."""
         self._fixed: tuple[TracedProgram, Mapping[str, int]] | None = None
-        """The program for the only size of images so far, and this size."""
+        """The program for the only height and width of images so far, and these sizes by name."""
         self._refused: dict[tuple[tuple[str, int], ...], Conditions] = {}
-        """The guards of plans by hints that were not made, as they did not serve the sizes of a call."""
+        """The guards of plans that were not compiled, because they did not serve a call; by hints."""
         self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
         if not device._backend.joins_units:
             for name in trace.dimensions:
@@ -370,11 +370,12 @@ class TracedModel(Locked):
         """Yield the hints of the plans that may serve some sizes, in the order in which they are tried.
 
         They follow from the sizes alone, so the plan of a size does not depend on which size came first. The
-        hints of a bucket serve most of its sizes. Others have a plan for their powers of two, or their own.
+        odd hints of a bucket serve most of its sizes. Then come hints with the powers of two of the sizes,
+        and at last the sizes themselves.
         """
         tried = list[Mapping[str, int]]()
-        for alike in ({}, sizes):
-            hints = hints_in(ranges, alike, self._multiple)
+        for aligned_as in ({}, sizes):
+            hints = hints_in(ranges, aligned_as, self._multiple)
             for candidate in (hints, self._equated(hints, ranges)):
                 # The graph is another one for hints that do not meet its guards.
                 if candidate not in tried and self._conditions(candidate):
@@ -390,7 +391,7 @@ class TracedModel(Locked):
             if own != hints:
                 return False
             serves = Conditions([*self._guards, *guards])(sizes)
-            # Another process had other sizes of images. A plan for all sizes serves the next one, too.
+            # Another process ran other heights or widths. A plan for all sizes also serves the next ones.
             self._has_one_size &= serves
             return serves
 
@@ -408,8 +409,8 @@ class TracedModel(Locked):
     ) -> Plan | None:
         """Return a new plan for hints; None if it does not serve some sizes, or there are no plans.
 
-        While a model has met one size of images, the plan is for this size alone. Its results have the bits
-        that those of a plan for all sizes have.
+        As long as a model has run with one height and width of images, the plan serves only these. Its
+        results have the same bits as those of a plan for all sizes.
         """
         if not self._is_fused:
             self._fuse_later()
@@ -466,9 +467,9 @@ class TracedModel(Locked):
         return found
 
     def _fixed_images(self) -> tuple[TracedProgram, Mapping[str, int]] | None:
-        """Return the program for the only size of images so far, and the dimensions that are plain in it.
+        """Return the program for the only height and width of images so far, and these sizes by name.
 
-        None: there were several sizes, or no images of two large dimensions that vary.
+        None: there were several sizes, or no images whose height and width are large and vary.
         """
         if self._traced is None or not self._has_one_size:
             return None
@@ -507,7 +508,7 @@ class TracedModel(Locked):
             fixed: the dimensions that are plain numbers in it.
             ranges: the ranges of the bucket.
             hints: the sizes for which launches are chosen.
-            sizes: the sizes that are called.
+            sizes: the sizes of the call.
         """
         if self._before_plan is not None:
             self._before_plan()
@@ -517,11 +518,7 @@ class TracedModel(Locked):
             conditions = Conditions(guards)
             if conditions(sizes):
                 return True
-            failed = [each for each in guards if not Conditions([each])(sizes)]
-            reasons = "; ".join(
-                [f"{size} {relation.name} at {guards[relation, size]}" for relation, size in failed]
-            )
-            log.debug("hints %s do not serve %s: %s", dict(hints), dict(sizes), reasons)
+            _log_failed(guards, hints, sizes)
             if not fixed:
                 self._refused[tuple(hints.items())] = conditions
                 if len(self._refused) > MOST_BUCKETS:
@@ -543,7 +540,7 @@ class TracedModel(Locked):
             only = [(Relation.ZERO, self._trace.size(name) - size) for name, size in fixed.items()]
             plan = Plan(executable, self._work, [*self._guards, *guards, *only], hints, self._steps)
         tell(
-            "planned a graph for sizes %s, which no plan serves; for all of %s with %d guards, in %.2f s",
+            "planned a graph for sizes %s, which no plan served; now for %s with %d guards, in %.2f s",
             dict(sizes),
             ", ".join([f"{name} {first} to {last}" for name, (first, last) in ranges.items()]),
             len(plan.guards),
@@ -605,22 +602,31 @@ def kept(models: dict[Any, Model], key: Any, model: Model) -> None:
     models[key] = model
 
 
+def _log_failed(guards: Guards, hints: Mapping[str, int], sizes: Mapping[str, int]) -> None:
+    """Log the guards that do not hold for some sizes."""
+    failed = [each for each in guards if not Conditions([each])(sizes)]
+    reasons = "; ".join([f"{size} {relation.name} at {guards[relation, size]}" for relation, size in failed])
+    log.debug("hints %s do not serve %s: %s", dict(hints), dict(sizes), reasons)
+
+
 def hints_in(
-    ranges: Mapping[str, tuple[int, int]], alike: Mapping[str, int] = MappingProxyType({}), multiple: int = 1
+    ranges: Mapping[str, tuple[int, int]],
+    aligned_as: Mapping[str, int] = MappingProxyType({}),
+    multiple: int = 1,
 ) -> dict[str, int]:
     """Return hints within ranges that differ from each other where the ranges allow it.
 
-    Hints are odd, unless some sizes are given. Then a hint has the powers of two that its size has, up to 32,
-    because schedules ask whether vectors fill rows and strides halve sizes.
+    Hints are odd, unless `aligned_as` has sizes, because schedules ask whether vectors fill rows and strides
+    halve sizes. Then a hint is a multiple of the same power of two as its size, up to 32.
 
     Args:
         ranges: the ranges.
-        alike: sizes whose powers of two the hints have.
+        aligned_as: sizes whose powers of two the hints have.
         multiple: hints are multiples of it where their ranges are large enough.
     """
     hints: dict[str, int] = {}
     for name, (least, greatest) in ranges.items():
-        size = alike.get(name, 1)
+        size = aligned_as.get(name, 1)
         step = max(multiple, min(size & -size, _MOST_ALIGNED))
         while step > 1 and greatest - least < 2 * step:
             step //= 2

@@ -50,7 +50,7 @@ _COMPILER_BYTES = 64 * 1024 * 1024
 none."""
 
 _EXPECTED_KERNELS = 4
-"""Kernels for which workers start before any is known: two workers. More start when more are known."""
+"""The number of kernels that is assumed before any is known. It starts two workers; more start later."""
 
 _codes: dict[str, MachineCode] = {}
 """Machine code by the keys of objects."""
@@ -165,7 +165,7 @@ class KernelCompiler:
 
 
 class _Expecting:
-    """Worker processes that have started before the first kernel is known. They compile the native runtime.
+    """Worker processes that start before the first kernel is known, and compile the native runtime meanwhile.
 
     Args:
         pool: the processes.
@@ -194,9 +194,10 @@ _expecting: ContextVar[_Expecting | None] = ContextVar("opendml_expecting_code",
 
 @contextmanager
 def expecting_code() -> Iterator[None]:
-    """Start worker processes, because a program that comes within the context has most kernels to compile.
+    """Start worker processes for a program whose kernels are mostly not in the cache.
 
-    Workers and the native runtime take 0.1 s each of a core that is idle until the first kernel is chosen.
+    Starting workers and compiling the native runtime take 0.1 s each. They use a core that is idle until the
+    first kernel is chosen.
     """
     workers = worker_count(_EXPECTED_KERNELS, available_threads())
     if not workers or _expecting.get() is not None:
@@ -218,7 +219,7 @@ def expecting_code() -> Iterator[None]:
 def codes_of_keys(keys: Sequence[str]) -> list[MachineCode] | None:
     """Return the machine code of objects in the cache by their keys. None: one is absent or damaged."""
     with compiling:
-        # To defer signals takes as long as to link a small kernel.
+        # Deferring signals takes as long as linking a small kernel.
         for some in _batched([key for key in dict.fromkeys(keys) if key not in _codes], _BATCH):
             check_time()
             with deferred_signals():
@@ -387,9 +388,9 @@ def _jit() -> llvm.LLJIT:
 
 
 def _release_library() -> None:
-    """Release the pages of LLVM's code that the loader has touched: 22 MB, of which links need few.
+    """Release the pages of LLVM's code that the loader has touched: 22 MB, few of which are needed to link.
 
-    The system maps them again on demand. Other systems than Linux have no such list.
+    The system maps them again on demand. This works on Linux only, where /proc/self/maps lists the pages.
     """
     with suppress(OSError, AttributeError):
         madvise = ctypes.CDLL(None).madvise

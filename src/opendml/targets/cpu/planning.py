@@ -385,7 +385,7 @@ def _scheduled(
         kernels: the kernels.
         hints: returns kernels with the sizes for which launches are chosen; None: their own.
         compiler: compiles the launches of a kernel while those of the next are chosen.
-        whole: the kernels with all sizes that vary; None: they are `kernels`.
+        whole: the kernels with all sizes traced; None: they are `kernels`.
         known: the launches of the kernels for other hints.
     """
     constructed = Launches()
@@ -394,8 +394,8 @@ def _scheduled(
     def launches(until: int) -> list[list[CpuLaunch]]:
         found = []
         for number in range(len(result), until):
-            wholly = None if whole is None else whole.kernels[number]
-            found.append(schedule(kernels.kernels[number], hints, constructed, wholly, known))
+            traced = None if whole is None else whole.kernels[number]
+            found.append(schedule(kernels.kernels[number], hints, constructed, traced, known))
             if compiler is not None:
                 compiler.add([each.pattern for each in found[-1]])
         return found

@@ -48,26 +48,26 @@ _MOST_GROWTH = 5
 The hint of a wide bucket is about 4 times that of the one before. Launches of a detector for batches of 3
 take 0.99 to 1.02 times as long as own ones for 1, 7 and 14. Those of a recognizer of text for widths of 252
 take 1.0 times as long for 1020 (Zen 4, two threads)."""
-_UNEVEN = 1.15  # The most that items which do not divide by the threads may add to the time.
-
-
-_LONG_BLOCK = 96  # Rows of a block from which on more do not pay; about half of those that a cache allows.
+_UNEVEN = 1.15
+"""The factor by which items that threads cannot share evenly may prolong a launch; an estimate."""
+_LONG_BLOCK = 96
+"""Rows of a block from which on more rows do not pay: about half of those that fit the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """The sizes for which other choices compute the same bits as a choice: those of many rows.
+    """The sizes for which a choice computes the same bits as their own choice does. They have many rows.
 
     Args:
-        rows: the dimensions of rows of A that vary; (): the bits do not depend on sizes.
+        rows: the dimensions of the rows of A. (): all sizes have the same bits.
         block: the rows of a block.
     """
 
     rows: tuple[int, ...] = ()
     block: int = 0
 
-    def has(self, sizes: tuple[int, ...]) -> bool:
-        """Return whether sizes of a domain are among them, and blocks are large enough for them."""
+    def covers(self, sizes: tuple[int, ...]) -> bool:
+        """Return whether the sizes of a domain are among them, and blocks are large enough for these."""
         rows = math.prod([sizes[dimension] for dimension in self.rows])
         return not self.rows or (rows > MOST_ROWS and self.block >= min(rows, _LONG_BLOCK))
 
@@ -80,7 +80,7 @@ class _Known:
     """The hints of the domain."""
     launches: list[CpuLaunch]
     answers: Answers
-    """The answers to the questions about sizes that were asked."""
+    """The results of comparisons of sizes while the launches were constructed."""
     reach: _Reach | None
     construct: Callable[[], list[CpuLaunch]]
     """Constructs the launches for the present hints by the same choice."""
@@ -89,9 +89,9 @@ class _Known:
 class KnownLaunches:
     """The traced launches of a program's kernels for all buckets so far.
 
-    A bucket takes those of another one under three conditions. Its own would compute the same bits, sizes
-    differ little, and all questions about sizes have the same answers. It then needs no choice, no
-    construction and no new code.
+    A bucket reuses launches of another bucket under three conditions: its own launches would compute the same
+    bits, sizes differ little, and all comparisons of sizes have the same results. The bucket then needs no
+    choice, no construction and no new code.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class KnownLaunches:
     def find(self, key: Hashable, trace: Trace | None, sizes: tuple[int, ...]) -> _Known | None:
         """Return launches that may serve sizes of the kernel's domain; None: there are none."""
         for known in self._known.get(key, ()):
-            if _is_near(known, sizes) and (trace is None or trace.answers_alike(known.answers)):
+            if _is_near(known, sizes) and (trace is None or trace.has_answers(known.answers)):
                 return known
         return None
 
@@ -122,15 +122,15 @@ def _is_near(known: _Known, sizes: tuple[int, ...]) -> bool:
     """Return whether launches that were chosen for some sizes are good for others."""
     if known.sizes == sizes:
         return True
-    if known.reach is None or not known.reach.has(sizes):
+    if known.reach is None or not known.reach.covers(sizes):
         return False
     if any(max(a, b) > _MOST_GROWTH * min(a, b) for a, b in zip(known.sizes, sizes, strict=True)):
         return False
-    return all(_is_shared(launch) for launch in known.launches)
+    return all(_is_balanced(launch) for launch in known.launches)
 
 
-def _is_shared(launch: CpuLaunch) -> bool:
-    """Return whether threads share the items of a launch evenly, unless the caller does all."""
+def _is_balanced(launch: CpuLaunch) -> bool:
+    """Return whether threads share the items of a launch evenly, or one thread computes all of them."""
     items = hint_of(launch.items)
     joining = min(machine().threads or available_threads(), hint_of(launch.work) // CLAIM_CYCLES)
     return joining < 2 or items >= ITEMS or -(-items // joining) * joining <= _UNEVEN * items
@@ -151,8 +151,8 @@ def schedule(
         hints: returns a kernel with all sizes of the traced run, for which the launches are chosen. Constants
             are then packed in one layout for all sizes, also if nothing of the kernel is traced.
         constructed: the traced launches of kernels that are scheduled for the same hints.
-        whole: the kernel with all sizes that vary. Some of them are plain numbers in `kernel`, for which the
-            launches are chosen, as far as results keep the bits that they have for traced sizes.
+        whole: the kernel with all sizes traced, if `kernel` has plain numbers for some of them. Launches are
+            chosen for these numbers if results keep the bits that they have for traced sizes.
         known: the launches of the kernel's program for other hints.
     """
     check_time()
@@ -164,7 +164,7 @@ def schedule(
         return [launch.bound(binding) for launch in launches]
     known = KnownLaunches() if known is None else known
     traced, binding = known.form_of(kernel, hints)
-    varying = still = _traced_dimensions(traced)
+    varying = still_traced = _traced_dimensions(traced)
     usual = traced
     if whole is not None:
         usual, _ = known.form_of(whole, hints)
@@ -178,13 +178,13 @@ def schedule(
         found = known.find(key, trace, sizes)
         if found is not None:
             return found.launches
-        form, own = hints(traced), still
-        table, query = table_of(form, None, varying, own)
-        if own != varying and not keeps_bits(form, query):
-            form, own = hints(usual), varying
-            table, query = table_of(form, None, varying, own)
+        form, open_dimensions = hints(traced), still_traced
+        table, query = table_of(form, None, varying, open_dimensions)
+        if open_dimensions != varying and not keeps_bits(form, query):
+            form, open_dimensions = hints(usual), varying
+            table, query = table_of(form, None, varying, open_dimensions)
         decision, reach = _decisions.get(
-            form, (*circumstances, varying, own), lambda: _decided(form, table, query)
+            form, (*circumstances, varying, open_dimensions), lambda: _decided(form, table, query)
         )
         construct = partial(construct_traced, decision, traced, form)
         with trace.recording() if trace is not None else nullcontext(Answers()) as answers:
@@ -197,10 +197,12 @@ def schedule(
 
 
 def _decided(form: Kernel, table: Table, query: Any) -> tuple[CpuDecision, _Reach | None]:
-    """Return the choice for a kernel with sizes that vary, and the sizes for which it may be taken, too."""
+    """Return the choice for a kernel with sizes that vary, and the other sizes that may reuse it."""
     decision = decide(table, query)
-    if keeps_bits(form, query) or not isinstance(query, ProductQuery):
-        return decision, _Reach() if keeps_bits(form, query) else None
+    if keeps_bits(form, query):
+        return decision, _Reach()
+    if not isinstance(query, ProductQuery):
+        return decision, None
     choice = decision.path[0][1]
     if not isinstance(choice, TileChoice) or choice.instructions is not Instructions.FMA:
         return decision, None
@@ -223,7 +225,7 @@ def _traced_dimensions(kernel: Kernel) -> tuple[int, ...]:
 
 
 def keeps_bits(kernel: Kernel, query: Any) -> bool:
-    """Return whether all that may be chosen for a kernel with sizes that vary computes the same bits.
+    """Return whether all choices for a kernel with sizes that vary compute the same bits.
 
     Args:
         kernel: the kernel.
@@ -250,7 +252,7 @@ def scheduled(kernel: Kernel, varying: Varying = None) -> tuple[CpuDecision, lis
 
 
 def table_of(
-    kernel: Kernel, inner: int | None = None, varying: Varying = None, still: Varying = None
+    kernel: Kernel, inner: int | None = None, varying: Varying = None, still_varying: Varying = None
 ) -> tuple[Table, Any]:
     """Return the candidates for a kernel, and the query that they answer.
 
@@ -258,13 +260,13 @@ def table_of(
         kernel: the kernel.
         inner: the number of the innermost loop, as of `innermost_loop_of`; None chooses it.
         varying: the dimensions whose sizes vary.
-        still: those of them whose sizes vary still in launches that are chosen; None: all.
+        still_varying: those of them that are traced in the chosen launches, too; None: all of them.
     """
     kind = kind_of(kernel)
     if kind in (KernelKind.SCATTER, KernelKind.POSITIONS, KernelKind.TOP):
         return _TABLES[kind], placing_query(kernel)
     if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):
-        return _TABLES[kind], ProductQuery(kernel, machine(), inner, varying, still)
+        return _TABLES[kind], ProductQuery(kernel, machine(), inner, varying, still_varying)
     query = query_of(kernel, inner)
     if kind is KernelKind.REDUCTION:
         return reductions(query)

@@ -19,11 +19,17 @@ from opendml.targets.memory import TensorMemory
 
 
 class DeviceArray:
-    """An array on a CUDA device: a packed one, or the first part of one along an axis.
+    """An array on a CUDA device. It is packed, or the first part of a packed array along an axis.
 
     `torch.from_dlpack`, `cupy.from_dlpack` and `jax.dlpack.from_dlpack` make it an array of theirs over the
     same memory. New arrays, unless `cleared`, may be used in the order of the device's own stream. What is
     written to them must be on that stream, or done, before another library takes them over.
+
+    Args:
+        device: the device.
+        sizes: the sizes.
+        type: the type of the elements.
+        cleared: whether the elements are set to 0.
 
     Raises:
         Unsupported: out of memory.

@@ -1,7 +1,7 @@
-"""Makes sums over windows of unrolled ones, which depthwise convolutions are computed from.
+"""Rolls unrolled sums over windows into contractions, so that depthwise convolutions have their own kernel.
 
-The compiler unrolls small windows (`compiler.windows`), as suits element-wise kernels. With channels last, a
-kernel of its own is faster (`schedule_depthwise`): its threads share what neighbouring windows read.
+The compiler unrolls small windows (`compiler.windows`), which suits element-wise kernels. With channels last,
+the kernel of `schedule_depthwise` is faster, because its threads share what neighbouring windows read.
 """
 
 from __future__ import annotations
@@ -22,29 +22,28 @@ from opendml.targets.cuda.schedule_depthwise import is_depthwise
 from opendml.targets.cuda.windows import bounds_of
 
 _LEAST_TAPS = 4
-"""Taps of a window that is summed in a loop, at least."""
+"""The least taps of a window that is summed in a loop: those of 2x2."""
 _LEAST_PRODUCTS = 3e6
-"""Products of a convolution with rolled windows, at least. Of fewer, an H100 takes 0.7 to 0.8 of the time in
-element-wise kernels (0.2 to 2.7 million, mostly with strides of 2); of 4 million 1.2 (two runs)."""
+"""The least products of a convolution with rolled windows. Element-wise kernels take 0.7 to 0.8 of the time
+for 0.2 to 2.7 million products, mostly with strides of 2, and 1.2 for 4 million (H100)."""
 _Steps = tuple[int, int]
 
 
 def with_windows_rolled(program: KernelProgram, machine: CudaMachine) -> KernelProgram:
-    """Return the program with a sum over windows in each kernel that is a depthwise convolution with channels
-    last."""
+    """Return a program whose depthwise convolutions with channels last are contractions over windows."""
     if program.repeats:
         return program
     return replace(program, kernels=tuple(_rolled(kernel, machine) for kernel in program.kernels))
 
 
 def _rolled(kernel: Kernel, machine: CudaMachine) -> Kernel:
-    """Return a kernel with a sum over windows if it is such a convolution; else the kernel itself."""
+    """Return a contraction over windows if a kernel is such a convolution; else the kernel itself."""
     found = (each for each in rolled(kernel) if math.prod(plain(each).domain) >= _LEAST_PRODUCTS)
     return next((each for each in found if is_depthwise(each, machine)), kernel)
 
 
 def rolled(kernel: Kernel) -> Iterator[Kernel]:
-    """Yield the kernels that sum over windows what an element-wise kernel adds up one by one."""
+    """Yield contractions over windows that compute what an element-wise kernel adds product by product."""
     chain = None if kernel.axes else _chain(kernel)
     if chain is None:
         return

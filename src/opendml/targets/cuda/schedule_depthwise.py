@@ -1,7 +1,7 @@
-"""Decides how depthwise convolutions with channels last are launched: how many results a thread makes.
+"""Decides how depthwise convolutions with channels last are launched: how many results a thread computes.
 
-Neighbouring threads have neighbouring channels, and threads of a block lines below each other, which share
-what they read in the L1 cache.
+Neighbouring threads compute neighbouring channels. The other threads of a block compute strips beside or
+below each other, whose windows overlap, so that they find pixels in the L1 cache.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from opendml.targets.cuda.windows import Axis, Windows, windows_of
 _HEIGHTS, _WIDTHS = (1, 2, 4), (1, 2, 4, 7, 8, 14)
 """Lines of a thread's results, and results of a line."""
 _VECTORS = (2, 4)
-"""Channels of a thread. With 8 channels, no convolution of these networks was faster."""
+"""Channels of a thread. With 8 channels, no convolution of MobileNetV2 and ConvNeXt-T was faster (H100)."""
 _LEAST_STRIPS, _LEAST_THREADS = 8, 128
-"""Strips of a block, of which a multiple are whole warps, and threads of a block, at least. Blocks of half as
-many strips took 1.05 of the time (H100)."""
+"""The least strips and threads of a block. Strips are a multiple of 8, so blocks have whole warps. Blocks
+of half as many strips took 1.05 of the time (H100)."""
 _MOST_UNITS = 32
 """Units of channels of a block, at most."""
 _OWN_REGISTERS = 32
 """Registers of a thread for all but sums, pixels and taps; an estimate."""
 _MOST_REGISTERS = 224
 """Registers of a thread by that estimate, at most: a thread has 255."""
-_REGISTERS, _FILLING, _SCHEDULERS = 65536, 2048, 4
+_REGISTERS, _RESIDENT_THREADS, _SCHEDULERS = 65536, 2048, 4
 """Registers, threads and schedulers of a multiprocessor."""
 _WORD_BYTES = 4
 _LEAST_UNITS = 4
 """Units of channels of a block are a multiple of this number, so that blocks of whole warps are small."""
 _FEW_LINES, _LOADED = 3, 8
-"""Lines of a window, at most, of which all pixels are loaded together, and taps that a thread loads together,
-as in the code."""
+"""The most lines of a window whose pixels are all loaded together, and the taps that a thread loads together;
+as in kernels/depthwise.cuh (UNROLLED, LOADED)."""
 _PER_PRODUCT, _PER_WORD, _PER_TAP, _PER_STRIP = 2.2, 3.7, 1.9, 52
 """Cycles of a scheduler for each product, each 4 bytes of pixels, each tap of a line, and each strip.
 
 These and the next figures are fitted to the times of 400 choices for the convolutions of MobileNetV2 and
-ConvNeXt-T in FLOAT16 and FLOAT32 on an H100. The mean error is 9 percent. What is chosen takes 1.04 of the
-least time."""
+ConvNeXt-T in FLOAT16 and FLOAT32 on an H100. The mean error is 9 percent. The choices take 1.04 of the least
+time."""
 _ALONE, _LATENCY = 1.4, 120
 """Cycles of a warp alone over those of a scheduler, and cycles in which it waits for pixels."""
 _FEW_WARPS = 0.7
@@ -108,7 +108,7 @@ class Depthwise:
 
     @classmethod
     def of(cls, shape: Shape) -> Depthwise | Refusal:
-        """Return the convolution that a contraction is, or why it is none that this way computes."""
+        """Return the depthwise convolution that a contraction is, or the reason why it is not one."""
         kernel, (a, b) = shape.kernel, map(half_of, shape.contraction.operands)
         images = 0 if a.operands or shape.m > 1 else 1
         image, filters = (a, b) if images == 0 else (b, a)
@@ -250,7 +250,7 @@ class Depthwise:
             if (width > 1 and width >= 2 * along.outputs) or (height > 1 and height >= 2 * across.outputs):
                 continue
             units = self.channels.count // vector
-            beside = _beside(units)
+            beside = _units_of_block(units)
             strips = _LEAST_STRIPS * -(-_LEAST_THREADS // (_LEAST_STRIPS * beside))
             found = self._estimate(vector, height, width, beside, strips, machine)
             if found is not None:
@@ -271,7 +271,7 @@ class Depthwise:
         registers = _OWN_REGISTERS + (height * width + 1) * vector + together * words
         registers += is_half * span * vector
         shared = taps * (beside + 1) * vector * _WORD_BYTES
-        resident = min(_REGISTERS // (threads * registers), _FILLING // threads)
+        resident = min(_REGISTERS // (threads * registers), _RESIDENT_THREADS // threads)
         resident = min(resident, machine.shared_bytes // (shared + _RESERVED_BYTES))
         if registers > _MOST_REGISTERS or shared > STATIC_SHARED_BYTES or resident < 1:
             return None
@@ -298,8 +298,8 @@ class Depthwise:
         return int(self.channels.count * (pixels * self.pixel_bytes + results * stored))
 
 
-def _beside(units: int) -> int:
-    """Return the units of channels of a block: as many as can be with the fewest idle threads."""
+def _units_of_block(units: int) -> int:
+    """Return the units of channels of a block: the largest number that leaves the fewest threads idle."""
     return min(
         range(_LEAST_UNITS, _MOST_UNITS + 1, _LEAST_UNITS), key=lambda each: (-(-units // each) * each, -each)
     )
@@ -336,7 +336,7 @@ DEPTHWISE = Candidate("strips of each channel", _price, _launch, alternatives=_a
 
 
 def is_depthwise(kernel: Kernel, machine: CudaMachine) -> bool:
-    """Return whether a contraction is a depthwise convolution that takes least time in this way."""
+    """Return whether a contraction is a depthwise convolution that has a launch of this kind."""
     hints = plain(kernel)
     return isinstance(
         _price(CudaProductQuery(hints, machine, [VECTOR_BYTES] * len(hints.accesses))), Estimate

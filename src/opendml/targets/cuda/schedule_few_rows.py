@@ -27,7 +27,7 @@ from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 MOST_ROWS = 15
 """Queries that share keys, at most: a thread holds the results of all of them for its columns."""
 _ROW_COUNTS = (1, 2, 4, 8, 12, MOST_ROWS)
-"""Numbers of queries for which code is made. Others are filled up."""
+"""Numbers of queries for which code is generated. Other numbers are padded to the next one."""
 _WIDEST = 256
 """Most elements of a query or a value: the columns of 32 lanes."""
 _WIDTHS = (VECTOR_BYTES, 8, 4)
@@ -49,12 +49,12 @@ _BLOCK_RATE, _MOST_RATE = 60.0, 105.0
 """Instructions of single threads in a cycle: of a block, whose warps wait for their own results (measured on
 an H100 with 4 queries: 61), and of all blocks on a multiprocessor."""
 _APART = 0.25
-"""Part of the shorter one of reading and computing that adds to the longer one; fitted on an H100 with 1 to
-12 queries."""
+"""The part of the shorter of two times, reading and computing, that does not overlap with the longer one;
+fitted on an H100 with 1 to 12 queries."""
 _BLOCK_BYTES = 16.0
 """Bytes that a block alone reads in a cycle: the stages of its rings in the latency of memory (H100: 17)."""
 _BEGIN_CYCLES, _MERGE_CYCLES, _SLICE_CYCLES = 3000, 2500, 30
-"""Cycles of a block beside its keys, those in which slices meet, and those for each slice; estimates."""
+"""Cycles to begin a block, to merge slices, and for each slice that is merged; estimates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,7 @@ class FewRowsShape:
 
     @classmethod
     def of(cls, kernel: Kernel, alignments: Sequence[int]) -> FewRowsShape | None:
-        """Return the shape of a kernel; None if it is no attention of few queries, or cannot be computed
-        so."""
+        """Return the shape of a kernel; None if it is not attention of few queries, or has no such launch."""
         for roles in attention_roles(kernel):
             found = cls(kernel, roles, alignments)
             if found._is_taken():

@@ -353,6 +353,8 @@ class WarpgroupShape:
     places where that is necessary, and the second one is `A`.
     """
 
+    mode = CudaMode.MMA
+    """The mode of contractions of this kind."""
     depth = _DEPTH
     """Elements along k of a tile."""
     products = 1.0
@@ -400,7 +402,7 @@ class WarpgroupShape:
 
     @property
     def _is_of_type(self) -> bool:
-        return self._shape.mode is CudaMode.MMA and self._shape.is_summed
+        return self._shape.mode is self.mode and self._shape.is_summed
 
     def takes(self, tile: WarpgroupTile) -> bool:
         """Return whether boxes of the columns' operand fit a tile.
@@ -685,13 +687,10 @@ class WarpgroupShape:
 class BytesShape(WarpgroupShape):
     """A product of matrices of integers of 8 bits, which `wgmma` takes only if k is contiguous."""
 
+    mode = CudaMode.IMMA
     depth = ROW_BYTES
     products = 0.5
     begin_cycles, least_step, tile_cycles, store_rate = _OF_BYTES
-
-    @property
-    def _is_of_type(self) -> bool:
-        return self._shape.mode is CudaMode.IMMA and self._shape.is_summed
 
     def _is_tensor(self, load: int, rows: Loop) -> bool:
         return self._along_k(load) and super()._is_tensor(load, rows)
@@ -848,12 +847,9 @@ class ConvolutionShape(WarpgroupShape):
 
 
 class ByteConvolutionShape(ConvolutionShape):
-    """A convolution of integers of 8 bits, over images around which there are zeros or nothing."""
+    """A convolution of integers of 8 bits, over images without padding or padded with zeros."""
 
+    mode = CudaMode.IMMA
     depth = ROW_BYTES
     products = 0.5
     begin_cycles, least_step, tile_cycles, store_rate = _OF_BYTES
-
-    @property
-    def _is_of_type(self) -> bool:
-        return self._shape.mode is CudaMode.IMMA and self._shape.is_summed

@@ -115,9 +115,9 @@ def _bias(node: OnnxConversion, rows: int, columns: int) -> tuple[GraphTensor | 
 
 
 def _distance(node: OnnxConversion, rows: int, columns: int, past: int) -> GraphTensor:
-    """Return how far each key lies behind the place of each query; `past` keys lie in front of the first one.
+    """Return how far each key lies behind the position of each query; `past` keys precede the first query.
 
-    Places are tensors that sizes make, because numbers in a graph do not change with sizes.
+    The graph computes positions from sizes, because constants of a graph do not change with sizes.
     """
     if are_same(columns - past, rows):
         # Counted from the ends, queries and keys have the same places.

@@ -4,9 +4,9 @@ The elements of a block of a row become integers of 32 bits times a power of two
 bytes, its digits to the base 256. One instruction multiplies four neighbours along k, of one digit, by as
 many packed numbers. The sums of a block are exact. They become floats, which are scaled and added.
 
-An element that is much smaller than the largest of its block loses bits so. If it loses more than 2^-23 of
-itself, the rest is multiplied as a float. A row has a list of such rests. Numbers that are very large, or not
-finite, are rests as a whole.
+An element that is much smaller than the largest of its block loses low bits. If it loses more than 2^-23 of
+its value, the lost part (the rest) is multiplied as a float. Each row has a list of rests. Very large
+numbers, infinities and NaN are rests as a whole.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ _BASE_BITS = 8
 _WHOLE_BITS = 30
 """The bits of the largest integer of a block below its highest bit."""
 _GREATEST = 0x7F7F7F00
-"""The greatest integer of FLOAT32 whose highest digit is below 128. What is above it is a rest."""
+"""The greatest integer in FLOAT32 whose highest digit is below 128. The excess over it is a rest."""
 _FRACTION_BITS, _BIAS = 23, 127
 _LOST = 2.0**-23
-"""The share of an element that may get lost. Of 1,000 activations of GPT-2, 2 to 4 lose more."""
+"""The part of an element that its digits may lose. 2 to 4 of 1,000 activations of GPT-2 lose more."""
 _LEAST, _MOST = _BIAS - 60, _BIAS + 60
-"""The exponents of the largest numbers of blocks, so that no scale overflows or is denormal."""
+"""Biased exponents between which the largest number of a block lies, so that no scale overflows or is
+denormal."""
 _RESTS_TOGETHER = 64
 """The products of rests that are added to one sum."""
 _BALANCE = 0x00808080
@@ -94,6 +95,8 @@ def emit_row_digits(module: ir.Module, name: str, layout: DigitRows, lanes: int)
 
 
 class _DigitsOfRow:
+    """Emits code that converts the floats of a row to digits."""
+
     def __init__(self, code: Code, layout: DigitRows, floats: ir.Value, place: ir.Value) -> None:
         self.code, self.builder, self.lanes = code, code.builder, code.lanes
         self.block, self.floats = layout.block, floats
@@ -232,6 +235,8 @@ def emit_digit_kernel(
 
 
 class _DigitKernel:
+    """Emits code that multiplies rows in digits by a panel of narrow numbers."""
+
     def __init__(self, code: Code, layout: DigitRows, narrow: Narrow, c_row: int) -> None:
         self.code, self.builder, self.lanes = code, code.builder, code.lanes
         self.layout, self.narrow, self.c_row = layout, narrow, c_row

@@ -156,15 +156,17 @@ def seen_by(roles: Roles, broadcast: bool, in_bf16: bool = False) -> Seen | None
 
 
 def image_dimensions_of(kernel: Kernel) -> frozenset[str]:
-    """Return the dimensions of the image whose windows a kernel multiplies; none unless its height and its
-    width vary both."""
+    """Return the dimensions of the image whose windows a kernel multiplies.
+
+    There are none unless both height and width vary.
+    """
     if not any(map(is_traced, kernel.domain)) or Operation.CONTRACTION not in operations_of(kernel.values):
         return frozenset()
     roles = roles_of(plain(kernel), False)
-    seen = None if roles is None else seen_by(roles, False)
-    if seen is None:
+    image = None if roles is None else seen_by(roles, False)
+    if image is None:
         return frozenset()
-    sizes = [kernel.domain[number] for _, number, _ in (seen.rows, seen.columns) if number is not None]
+    sizes = [kernel.domain[number] for _, number, _ in (image.rows, image.columns) if number is not None]
     names = [names_of(size) for size in sizes]
     return frozenset().union(*names) if len(names) == 2 and all(names) else frozenset()
 

@@ -72,7 +72,8 @@ NEARLY = 1.15
 """The factor by which tiles that pack constants in a usual form may cost more than the cheapest. Each form
 takes as much memory as the constant itself."""
 ALIKE = 1.03
-"""The factor by which the preferred usual form may cost more than the other one."""
+"""The factor by which the first of two usual forms may cost more than the second. With 1.15, YOLOv8n took
+1.04 times as long (Zen 4)."""
 _VARYING = 2.0
 """That factor if sizes vary. Without a launch that packs them ahead, constants would be read twice."""
 _LAUNCHED = 3000.0
@@ -219,8 +220,8 @@ class ProductQuery:
     """The number of the innermost loop of a reduction without tiles; None chooses it."""
     varying: Varying = None
     """The dimensions whose sizes vary."""
-    still: Varying = None
-    """Those whose sizes vary still in launches that are chosen; None: all of them."""
+    still_varying: Varying = None
+    """Those of them that are traced in the chosen launches, too; None: all of them."""
 
     @cached_property
     def threads(self) -> int:
@@ -254,14 +255,14 @@ class ProductQuery:
         filters are A, and meet windows of an image, in AMX if possible. Images of 14x14 and more take 1.0 to
         1.1 times as long then, and those of 7x7 1.4 to 1.6 times (two cores of Zen 4). The fastest ways for
         these broadcast windows in tiles whose rows divide the width of the image. They are among the families
-        if the width is none of the sizes that vary `still`. Then there are only those whose sums have the
-        bits of the others.
+        if the width is not `still_varying`. Then the families are limited to those whose sums have the same
+        bits as those for traced sizes.
         """
-        if self.still is None or self.still == self.varying:
+        if self.still_varying is None or self.still_varying == self.varying:
             return self._usual_families
         kinds = {_kind(each.family) for each in self._usual_families}
-        alike = [each for each in self._all_families if _kind(each.family) in kinds]
-        return list(_with_one_layout(alike, self.still))
+        with_same_bits = [each for each in self._all_families if _kind(each.family) in kinds]
+        return list(_with_one_layout(with_same_bits, self.still_varying))
 
     @cached_property
     def _all_families(self) -> list[Priced]:
@@ -269,7 +270,7 @@ class ProductQuery:
 
     @cached_property
     def _usual_families(self) -> list[Priced]:
-        """The families for all sizes that vary."""
+        """The families if all sizes that vary are traced."""
         every = self._all_families
         return every if self.varying is None else list(_with_one_layout(every, self.varying))
 
@@ -277,15 +278,15 @@ class ProductQuery:
     def adds_one_way(self) -> bool:
         """True if sizes vary, and all tiles for them add the products of a result in the same order.
 
-        Many constant filters always meet windows of an image, or the pixels themselves, in parts of the same
-        depth. Tiles then win in any size, and a choice for one size keeps the bits of all others.
+        Many constant filters are always multiplied by windows of an image, or by its pixels, in parts of the
+        same depth. Tiles are then cheapest for any size, and a choice for one size has the bits of others.
         """
         if self.varying is None or self.few_rows is not None:
             return False
         usual = [each.family for each in self._usual_families]
         kinds = {_kind(each) for each in usual}
-        is_alike = len(kinds) == 1 and not usual[0].instructions.are_amx and usual[0].roles.types[0] is F32
-        return is_alike and all(
+        is_one_kind = len(kinds) == 1 and not usual[0].instructions.are_amx and usual[0].roles.types[0] is F32
+        return is_one_kind and all(
             is_fixed(each.roles.a)
             and each.roles.count(each.roles.rows) > MOST_ROWS
             and not varies(self.varying, each.roles.rows, each.roles.depth)
