@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -276,3 +277,5 @@ def test_keys_of_code_follow_the_machine_that_is_assumed() -> None:
     assert PROCESSORS["avx2"].features in other
     assert engine.environment() == own
     assert own != other or machine().features == PROCESSORS["avx2"].features
+    with assumed(replace(machine(), vector_bytes=2 * machine().vector_bytes)):
+        assert engine.environment() != own

@@ -102,6 +102,19 @@ def test_steps_of_an_optimizer_between_runs_are_seen() -> None:
         torch.testing.assert_close(function(x), net(x))
 
 
+def test_writes_that_pytorch_does_not_count_can_be_stated() -> None:
+    net, x = network(), torch.randn(4, 6)
+    function = compiled(net, options=FREEZING)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1, fused=True)
+    with torch.no_grad():
+        function(x)
+    net(x).square().sum().backward()
+    optimizer.step()
+    torch.autograd.graph.increment_version(list(net.parameters()))
+    with torch.no_grad():
+        torch.testing.assert_close(function(x), net(x))
+
+
 def test_modules_that_share_code_keep_their_own_parameters(prepared: Prepared) -> None:
     nets, x = [network(), network()], torch.randn(4, 6)
     function = compiled(lambda net, x: net(x), options=FREEZING)

@@ -410,4 +410,5 @@ def environment() -> str:
 @cache
 def _environment_of(host: CpuMachine) -> str:
     versions = f"llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
-    return f"{host.triple} {host.name} {host.features} {versions} {compiler_digest('cpu')}"
+    vectors = f"{host.features} {host.vector_bytes}"
+    return f"{host.triple} {host.name} {vectors} {versions} {compiler_digest('cpu')}"
