@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import opendml as dml
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cuda import executable
 from opendml.targets.cuda.device_array import DeviceArray
+from opendml.targets.cuda.driver import CudaDevice
 from opendml.targets.cuda.executable import CudaExecutable
-from tests.cuda.fake import FakeArray, install
+from tests.cuda.fake import FakeArray, FakeDevice, install
 from tools.cuda_emulator import COMPILER, emulated
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
@@ -185,3 +187,16 @@ def test_other_outputs_of_a_state_are_copied() -> None:
         total = state.run({"new": rows(1, 3)})["total"]
     assert state["past"].to_host()[0, :, 0].tolist() == [3, 3, 3, 2, 1, 1]
     assert (total == 26).all()
+
+
+def test_a_part_of_a_device_array_is_written_and_read_where_its_elements_lie() -> None:
+    device = cast(CudaDevice, FakeDevice(0))
+    whole = DeviceArray(device, (2, 5, SIZE), ScalarType.FLOAT32)
+    before, after = rows(5, 2), rows(3, 2)
+    whole.copy_from(before)
+    part = whole.part(1, 3)
+    np.testing.assert_array_equal(part.to_host(), before[:, :3])
+    part.copy_from(after)
+    np.testing.assert_array_equal(whole.to_host(), np.concatenate([after, before[:, 3:]], axis=1))
+    with pytest.raises(dml.InvalidArgument, match=r"160 bytes given, float32 \[2, 3, 4\] has 96"):
+        part.copy_from(before)

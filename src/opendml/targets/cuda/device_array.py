@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.errors import InvalidArgument
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.enums import TensorDataType
@@ -92,9 +93,22 @@ class DeviceArray:
         return TensorMemory(self._memory.address, self._layout, True, self, place(self._device.index))
 
     def copy_from(self, array: np.ndarray[Any, np.dtype[Any]]) -> None:
-        """Copy a host array of the same type and sizes into this array, and wait."""
-        source = np.ascontiguousarray(array)
-        self._memory.write(source.ctypes.data, source.nbytes)
+        """Copy a host array of as many bytes into this array, and wait.
+
+        Raises:
+            InvalidArgument: the numbers of bytes differ.
+        """
+        if array.nbytes != self.nbytes:
+            raise InvalidArgument(
+                f"copy_from: {array.nbytes} bytes given, {self.dtype} {list(self.sizes)} has {self.nbytes}"
+            )
+        layout, values = self._layout, np.ascontiguousarray(array).view(self.dtype)
+        content = np.empty(layout.span[1], np.uint8)
+        if content.nbytes > self.nbytes:  # What lies between the elements of a part stays.
+            self._memory.read(content.ctypes.data, content.nbytes)
+        elements = np.ndarray(layout.sizes, self.dtype, content, strides=layout.strides)
+        elements[...] = values.reshape(layout.sizes)
+        self._memory.write(content.ctypes.data, content.nbytes)
 
     def to_host(self) -> np.ndarray[Any, np.dtype[Any]]:
         """Wait for all work on the device, and return a copy in host memory."""
