@@ -19,8 +19,8 @@ from opendml.runtime.program import program_of
 from opendml.targets.cpu import engine
 from opendml.targets.cpu.contraction.launches import launches_of
 from opendml.targets.cpu.contraction.roles import roles_of
-from opendml.targets.cpu.contraction.schedule import Tiles, estimates
-from opendml.targets.cpu.machine import CpuMachine, assumed, detected
+from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
+from opendml.targets.cpu.machine import CpuMachine, assumed, detected, machine
 from opendml.targets.cpu.pattern import CpuMode
 from tests.running import launches
 from tests.targets.kernels import access, run_launches, with_b_ahead
@@ -111,7 +111,7 @@ class Product:
         """A way to compute it in tiles of two vectors, with the smallest blocks."""
         ways = [
             way.choice
-            for way in estimates(self.kernel)
+            for way in estimates(ProductQuery(self.kernel, machine()))
             if way.choice.micro.vectors == 2 and ("exchanged" in way.name) is exchanged
         ]
         return min((way for way in ways if way.a.is_ahead is ahead), key=lambda way: way.rows * way.columns)
@@ -210,7 +210,7 @@ def test_channels_of_an_image_share_words(
     )
     zeros = numbers(types[0], 1, 20, 1, 1, 1, 1, 1), numbers(types[1], 1, 1, 1, 1, 1, 1, 1)
     one = Product(filters, zeros[0], windows_of(image, form), zeros[1], (4, 5, 6))
-    ways = [way.choice for way in estimates(one.kernel) if way.choice.seen]
+    ways = [way.choice for way in estimates(ProductQuery(one.kernel, machine())) if way.choice.seen]
     assert bool(ways) is (packed[0] != "INT32")
     for ahead, choose in ((False, min), (True, max)):
         alike = [tiles for tiles in ways if tiles.a.is_ahead is ahead and tiles.micro.vectors == 2]
@@ -229,7 +229,7 @@ def test_images_whose_words_would_differ_are_packed_window_by_window(
     filters = numbers("int8", 1, 20, 1, 1, channels, *form.extents)
     zeros = numbers("uint8", 1, 1, form.output[0] if has_zeros_of_rows else 1, 1, 1, 1, 1)
     one = Product(filters, None, windows, zeros, (4, 5, 6))
-    assert not any(way.choice.seen for way in estimates(one.kernel))
+    assert not any(way.choice.seen for way in estimates(ProductQuery(one.kernel, machine())))
     one.check()
 
 

@@ -18,7 +18,7 @@ import opendml as dml
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu import machine as machines
 from opendml.targets.cpu.contraction.launches import launches_of
-from opendml.targets.cpu.contraction.schedule import Tiles, estimates
+from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
 from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
 from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
@@ -59,7 +59,8 @@ def in_bf16(a: Array, b: Array, out: Array) -> dict[str, Tiles]:
     """The ways to multiply two matrices in pieces, those of the smallest blocks."""
     ways: dict[str, Tiles] = {}
     spread = a[:, None], b.T[None]
-    for way in estimates(contraction_kernel(*spread, (2,), [out[..., None]])):
+    kernel = contraction_kernel(*spread, (2,), [out[..., None]])
+    for way in estimates(ProductQuery(kernel, machine())):
         if way.choice.instructions is Instructions.AMX_BF16:
             name = f"{way.name} {way.choice.a.is_ahead}"
             known = ways.get(name)

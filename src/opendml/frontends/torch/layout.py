@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 
 def written_order(sizes: Sequence[int], strides: Sequence[int]) -> list[int]:
@@ -37,7 +39,7 @@ def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor
     is_lazy = tensor.is_neg() or tensor._is_zerotensor()
     if not is_lazy and all(size == 1 or own == stride for size, own, stride in lying):
         return tensor
-    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    copy = tensor.new_empty_strided(tensor.shape, strides)
     first = tuple(slice(None if stride else 1) for stride in strides)  # what is repeated is written once
     copy[first].copy_(tensor[first])
     return copy

@@ -26,8 +26,8 @@ from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, est
 from opendml.targets.cuda.schedule_few_rows import FewRowsShape
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile
 
-_LAUNCH_CYCLES = 4500
-"""Cycles from the end of one kernel until the next fills the device. With 3000, a product of 16 rows with
+_LAUNCH_CYCLES = 5000
+"""Cycles from the end of one kernel until the next fills the device. With 4500, a product of 16 rows with
 weights of 4 bits stored them first: 29 us on an H100, where the loader takes 25."""
 MOST_STORED_BYTES = 256 * 1024**2
 """Largest stored operand, in bytes. It is a temporary; dequantized weights of a vocabulary would need more
