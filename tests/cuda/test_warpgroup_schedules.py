@@ -209,7 +209,7 @@ def test_blocks_of_a_cluster_load_parts_of_the_columns() -> None:
     ],
 )
 def test_exchanged_tiles_store_halves_that_are_contiguous_along_rows(result: Node, wanted: bool) -> None:
-    """What results need beside the sum lies along rows, or at each result."""
+    """Other operands of the results lie along rows, or have an element for each result."""
     (kernel,) = fuse(program(result)).kernels
     found = [tile for tile, _, _ in warpgroup_tiles(Shape(kernel, aligned(kernel)), MACHINE)]
     assert any(tile.exchanged for tile in found) is wanted

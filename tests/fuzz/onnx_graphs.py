@@ -78,11 +78,16 @@ def make(choices: Choices) -> OnNodes:
 def drafted(choices: Choices) -> Draft:
     """A graph of nodes that ONNX's evaluator can run."""
     draft = Draft(choices, choices.of(OPSETS))
-    count = 0
-    while not count or (count < MOST_NODES and not choices.rarely(7)):
-        add(draft, choices.of(MAKERS)(draft))
-        count += 1
+    add_nodes(draft, MOST_NODES, 7)
     return draft
+
+
+def add_nodes(draft: Draft, most: int, rarity: int) -> None:
+    """Add one to `most` nodes, where each is the last one with a chance of one in `rarity`."""
+    count = 0
+    while not count or (count < most and not draft.choices.rarely(rarity)):
+        add(draft, draft.choices.of(MAKERS)(draft))
+        count += 1
 
 
 def model_of(draft: Draft) -> onnx.ModelProto:
@@ -93,6 +98,13 @@ def model_of(draft: Draft) -> onnx.ModelProto:
     outputs = [name for name in made if name in known and (name not in read or draft.choices.rarely(5))]
     is_symbolic = draft.choices.below(2)
     inputs = [_info(each, is_symbolic=bool(is_symbolic)) for each in draft.inputs]
+    return model_with(draft, inputs, outputs)
+
+
+def model_with(
+    draft: Draft, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[str]
+) -> onnx.ModelProto:
+    """The model of a draft's nodes and initializers."""
     graph = helper.make_graph(
         draft.nodes,
         "graph",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
 import opendml as dml
 import opendml.onnx
@@ -23,8 +23,7 @@ from opendml.targets.object_cache import PLANS_VARIABLE
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 from tests.fuzz.onnx_draft import Array, Draft, Tensor
-from tests.fuzz.onnx_graphs import add, difference, evaluated, opsets, run_by_onnxruntime, shown
-from tests.fuzz.onnx_nodes import MAKERS
+from tests.fuzz.onnx_graphs import add_nodes, difference, evaluated, model_with, run_by_onnxruntime, shown
 from tests.fuzz.onnx_witnesses import EMPTY, open_results
 from tests.plans import check_words_of
 
@@ -115,10 +114,7 @@ def drafted(choices: Choices) -> SizesDraft:
     """Return a draft of nodes that ONNX's evaluator can run."""
     opset, changing = choices.of(OPSETS), frozenset(choices.some(CHANGING)) or frozenset(CHANGING[:1])
     draft = SizesDraft(choices, opset, changing=changing)
-    count = 0
-    while not count or (count < MOST_NODES and not choices.rarely(6)):
-        add(draft, choices.of(MAKERS)(draft))
-        count += 1
+    add_nodes(draft, MOST_NODES, 6)
     return draft
 
 
@@ -127,7 +123,7 @@ def model_of(draft: SizesDraft) -> onnx.ModelProto:
     read = {name for node in draft.nodes for name in node.input}
     known = {*draft.ends, *(each.name for each in draft.tensors)}
     outputs = [
-        onnx.ValueInfoProto(name=name)
+        name
         for node in draft.nodes
         for name in node.output
         if node.op_type != "Constant" and name in known and name not in read
@@ -141,9 +137,7 @@ def model_of(draft: SizesDraft) -> onnx.ModelProto:
         )
         for each in draft.inputs
     ]
-    stored = [numpy_helper.from_array(each.content, each.name) for each in draft.stored]
-    graph = helper.make_graph(draft.nodes, "graph", inputs, outputs, stored)
-    return helper.make_model(graph, opset_imports=opsets(draft), ir_version=10)
+    return model_with(draft, inputs, outputs)
 
 
 def _dimension(name: str, axis: int, size: int, draft: SizesDraft, is_shared: int) -> str | int:

@@ -25,6 +25,7 @@ from opendml.targets.cpu import engine, planning
 from opendml.targets.cpu.compile_workers import WorkerPool
 from opendml.targets.cpu.executable import CpuInstance
 from opendml.targets.cpu.native import FUNCTIONS
+from tests.calls import note_calls
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(28)
@@ -118,20 +119,11 @@ def test_a_known_model_is_neither_parsed_nor_traced(
 def test_workers_start_before_a_new_model_is_traced(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
-    def noted(owner: Any, name: str) -> None:
-        function = getattr(owner, name)
-
-        def call(*arguments: Any) -> Any:
-            events.append(name)
-            return function(*arguments)
-
-        monkeypatch.setattr(owner, name, call)
-
     monkeypatch.setenv("OPENDML_THREADS", "2")
-    noted(Tracer, "steps")
-    noted(WorkerPool, "start")
-    noted(WorkerPool, "close")
-    noted(engine, "compile_object")
+    note_calls(monkeypatch, events, Tracer, "steps")
+    note_calls(monkeypatch, events, WorkerPool, "start")
+    note_calls(monkeypatch, events, WorkerPool, "close")
+    note_calls(monkeypatch, events, engine, "compile_object")
     monkeypatch.setattr(engine, "_runtime", {})
     source = model()
     expected, _ = work.of(lambda: results(source, X))

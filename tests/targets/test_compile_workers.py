@@ -15,6 +15,7 @@ from opendml.targets.cpu import compile_workers, engine, ir, planning
 from opendml.targets.cpu.compile_workers import Worker, WorkerLostError, WorkerPool, worker_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.object_code import Effort
+from tests.calls import note_calls
 
 ASSEMBLY = """
 define i64 @kernel() {
@@ -129,17 +130,8 @@ def test_a_graph_is_the_same_whatever_becomes_of_workers(fate: str, cold: pytest
 def test_kernels_are_compiled_while_others_are_scheduled(cold: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
-    def noted(owner: Any, name: str) -> None:
-        function = getattr(owner, name)
-
-        def call(*arguments: Any) -> Any:
-            events.append(name)
-            return function(*arguments)
-
-        cold.setattr(owner, name, call)
-
-    noted(planning, "schedule")
-    noted(WorkerPool, "compile")
+    note_calls(cold, events, planning, "schedule")
+    note_calls(cold, events, WorkerPool, "compile")
     chain()
     last = len(events) - events[::-1].index("schedule")
     assert "compile" in events[:last]

@@ -102,12 +102,12 @@ class DeviceArray:
             raise InvalidArgument(
                 f"copy_from: {array.nbytes} bytes given, {self.dtype} {list(self.sizes)} has {self.nbytes}"
             )
-        layout, values = self._layout, np.ascontiguousarray(array).view(self.dtype)
-        content = np.empty(layout.span[1], np.uint8)
-        if content.nbytes > self.nbytes:  # What lies between the elements of a part stays.
+        layout, content = self._layout, np.ascontiguousarray(array)
+        if layout.span[1] > self.nbytes:  # What lies between the elements of a part stays.
+            values, content = content.view(self.dtype), np.empty(layout.span[1], np.uint8)
             self._memory.read(content.ctypes.data, content.nbytes)
-        elements = np.ndarray(layout.sizes, self.dtype, content, strides=layout.strides)
-        elements[...] = values.reshape(layout.sizes)
+            elements = np.ndarray(layout.sizes, self.dtype, content, strides=layout.strides)
+            elements[...] = values.reshape(layout.sizes)
         self._memory.write(content.ctypes.data, content.nbytes)
 
     def to_host(self) -> np.ndarray[Any, np.dtype[Any]]:
