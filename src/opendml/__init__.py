@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Error,
         InvalidArgument,
         LimitExceeded,
+        NoSuchFile,
         Unsupported,
     )
     from opendml.functions import *  # noqa: F403
@@ -157,6 +158,7 @@ if TYPE_CHECKING:
         "Model",
         "ModelState",
         "MultiheadAttentionMaskType",
+        "NoSuchFile",
         "Operator",
         "OperatorDesc",
         "OperatorInitializer",
@@ -189,7 +191,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "budget": "Limits",
-    "errors": "DeviceRemoved Error InvalidArgument LimitExceeded Unsupported",
+    "errors": "DeviceRemoved Error InvalidArgument LimitExceeded NoSuchFile Unsupported",
     "runtime.graphs.caches": "ModelState",
     "runtime.graphs.desc": "ConstantNode GraphDesc InputEdge IntermediateEdge OperatorNode OutputEdge",
     "runtime.graphs.graph": "Graph",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from errno import ENOENT
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -85,6 +86,15 @@ class InvalidArgument(Error):  # noqa: N818 - DirectML's word
 
     def __reduce__(self) -> tuple[type[InvalidArgument], tuple[tuple[Failure, ...]]]:
         return type(self), (self.failures,)
+
+
+class NoSuchFile(InvalidArgument, FileNotFoundError):  # noqa: N818 - as the other errors
+    """A file is not there."""
+
+    errno = ENOENT
+
+    def _within(self, where: object) -> NoSuchFile:
+        return NoSuchFile(each.reworded(f"{where}: {each}", each.fix) for each in self.failures)
 
 
 class Unsupported(Error):  # noqa: N818 - DirectML's word

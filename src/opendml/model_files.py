@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from opendml.budget import meter
-from opendml.errors import InvalidArgument
+from opendml.errors import InvalidArgument, NoSuchFile
 from opendml.folders import open_within
 
 
@@ -20,12 +20,15 @@ def open_file(path: Path, where: object, folder: Path | None = None) -> BinaryIO
         folder: the folder that must contain the file; None: any.
 
     Raises:
+        NoSuchFile: there is no such file.
         InvalidArgument: the file cannot be read, lies elsewhere, or is a folder, a device or a pipe.
     """
     try:
         if path.exists() and not path.is_file():
             raise InvalidArgument(f"{where}: not a file")
         return path.open("rb") if folder is None else open_within(folder, path.absolute())
+    except FileNotFoundError as error:
+        raise NoSuchFile(f"{where}: {error.strerror or error}") from error
     except (OSError, ValueError) as error:  # ValueError: a path with a zero byte.
         raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
 

@@ -12,7 +12,7 @@ import onnx
 from opendml.across_forks import importing
 from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.evaluator_facts import fault
+from opendml.frontends.onnx.evaluator_facts import facts_of, fault
 from opendml.frontends.onnx.evaluator_limits import bytes_of, require_work, results_of
 from opendml.frontends.onnx.folding import folded, folds
 from opendml.frontends.onnx.inference import inferred_outputs
@@ -39,6 +39,23 @@ def evaluator_of(node: OnnxNode) -> Evaluator:
     return found
 
 
+class _Seeds:
+    """The source of seeds for random nodes without one; None: the system's."""
+
+    source: np.random.RandomState | None = None
+
+
+def set_seed(seed: int) -> None:
+    """Seed all random nodes that have no seed of their own.
+
+    Raises:
+        InvalidArgument: the seed is negative.
+    """
+    if seed < 0:
+        raise InvalidArgument(f"set_seed: {seed}; must not be negative")
+    _Seeds.source = np.random.RandomState(seed % 2**32)
+
+
 class Evaluator:
     """A node prepared for the evaluator.
 
@@ -54,8 +71,12 @@ class Evaluator:
         self._last: tuple[list[tuple[Any, ...] | None], dict[str, Any]] | None = None
         self._evaluator = None if folds(node) else self._prepared()
 
-    def _prepared(self) -> Any:
-        """Return the evaluator of the `onnx` package for the node."""
+    def _prepared(self, source: np.random.RandomState | None = None) -> Any:
+        """Return the evaluator of the `onnx` package for the node.
+
+        Args:
+            source: gives a seed.
+        """
         # Few models need it, and it has 230 modules.
         with importing:
             from onnx.reference import ReferenceEvaluator
@@ -64,6 +85,9 @@ class Evaluator:
         node = self._node
         graph = onnx.GraphProto(name="node")
         graph.node.append(node.message)
+        if source is not None:
+            seed = float(source.randint(2**24))  # A float32 has 24 bits.
+            graph.node[0].attribute.append(onnx.helper.make_attribute("seed", seed))
         graph.input.extend(onnx.ValueInfoProto(name=name) for name in self._reads)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.outputs if name)
         model = onnx.ModelProto(ir_version=onnx.IR_VERSION, graph=graph)
@@ -73,6 +97,12 @@ class Evaluator:
             return ReferenceEvaluator(model, new_ops=MENDED)
         except Exception as error:
             raise Unsupported(f"{node}: onnx's evaluator has no such operator ({error})") from error
+
+    @property
+    def _source(self) -> np.random.RandomState | None:
+        """The source of a seed for each run; None: the node has its own, or the system's."""
+        is_random = facts_of(self._node).random and "seed" not in self._node.attributes
+        return _Seeds.source if is_random else None
 
     def __call__(self, contents: Mapping[str, Any]) -> dict[str, Any]:
         """Return the node's outputs by name.
@@ -111,6 +141,8 @@ class Evaluator:
         found = folded(self._node, given) if self._evaluator is None else None
         if found is not None:
             return found
+        if self._source is not None:
+            return self._prepared(self._source).run(None, given)
         self._evaluator = self._evaluator or self._prepared()
         return self._evaluator.run(None, given)
 

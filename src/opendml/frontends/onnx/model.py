@@ -293,9 +293,12 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
         fix = "an array is needed: `run` takes a dict of arrays by their names"
         raise InvalidArgument(f"input {info.name!r} is a {type(content).__name__}; {fix}")
     if info.type is None:
-        return content
+        is_text = info.sizes is not None and isinstance(content, list)  # A list may be a sequence, too.
+        return np.array(content, object) if is_text else content
     try:
         array = np.asarray(content)
+        if isinstance(content, list | tuple | int | float):
+            array = _of_numbers(array, info.type)
     except (RuntimeError, TypeError, ValueError) as error:  # Ragged lists, or objects of other libraries.
         raise InvalidArgument(f"input {info.name!r} is no array: {error}") from error
     if not array.dtype.isnative:
@@ -307,6 +310,16 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
         sizes = shown([("?" if size is None else size) for size in info.sizes])
         raise InvalidArgument(f"input {info.name!r} has sizes {list(array.shape)}; must be {sizes}")
     return array
+
+
+def _of_numbers(array: np.ndarray[Any, Any], type: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return an array of Python's numbers in a type that holds their values, or in floats; else as it is."""
+    is_float = type.kind == "f" or type.name == "bfloat16"
+    if array.dtype.kind not in "biuf" or not (is_float or type.kind in "biu"):
+        return array
+    with np.errstate(all="ignore"):
+        found = array.astype(type)
+    return found if is_float or np.array_equal(found, array) else array
 
 
 def _fits(given: Sequence[int], sizes: Sequence[int | str | None]) -> bool:

@@ -7,28 +7,52 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from opendml.errors import Error, InvalidArgument
+from opendml.spec.naming import nearest
 from opendml.spec.wording import shown
 from opendml.targets.registry import backend_of
 
 Provider: TypeAlias = str | tuple[str, Mapping[str, Any]]
 
+CPU = "CPUExecutionProvider"
+BEST = "DmlExecutionProvider"
+"""The provider that stands for the best device of the machine."""
 DEVICES = {
-    "CUDAExecutionProvider": "cuda",
     "TensorrtExecutionProvider": "cuda",
-    "CPUExecutionProvider": "cpu",
+    "NvTensorRTRTXExecutionProvider": "cuda",
+    "CUDAExecutionProvider": "cuda",
+    BEST: "cuda",
+    CPU: "cpu",
 }
-"""The kind of device for each provider."""
+"""The kind of device for each provider. That of BEST is the CPU on a machine without CUDA."""
+_OTHERS = (
+    "MIGraphX OpenVINO Dnnl VitisAI QNN Nnapi VSINPU Js CoreML ACL Rknpu WebNN WebGpu Xnnpack CANN Azure ROCM"
+)
+_END = "ExecutionProvider"
+_ALL = (
+    *(name for name in DEVICES if name not in (BEST, CPU)),
+    *(f"{name}{_END}" for name in _OTHERS.split()),
+    BEST,
+    CPU,
+)
+
+
+def get_all_providers() -> list[str]:
+    """Return all names of providers that ONNX Runtime has, the fastest first.
+
+    A session accepts them all. Those that stand for no device of this machine are passed over.
+    """
+    return list(_ALL)
 
 
 def get_available_providers() -> list[str]:
-    """Return the providers whose devices this machine has."""
-    names = [name for name in DEVICES if name != "TensorrtExecutionProvider"]
-    return [name for name in names if _is_available(DEVICES[name])]
+    """Return the providers whose devices this machine has, the fastest first."""
+    cuda = ["CUDAExecutionProvider"] if is_available("cuda") else []
+    return [*cuda, BEST, CPU]
 
 
 def get_device() -> str:
     """Return "GPU" if this machine has a CUDA device, else "CPU"."""
-    return "GPU" if _is_available("cuda") else "CPU"
+    return "GPU" if is_available("cuda") else "CPU"
 
 
 def choose_provider(
@@ -37,24 +61,48 @@ def choose_provider(
     """Return the kind of the first available device, and the providers that a session then reports.
 
     A provider without a device is skipped with a warning. The CPU is the last choice.
+
+    Raises:
+        InvalidArgument: ONNX Runtime has no such provider, or options do not fit.
     """
     given = [_split(each) for each in ([providers] if isinstance(providers, str) else providers or ())]
     if options is not None:
         if len(options) != len(given):
             raise InvalidArgument(f"provider_options: {len(options)} for {len(given)} providers")
         given = [_split((name, each)) for (name, _), each in zip(given, options, strict=True)]
+    for name, _ in given:
+        require_provider(name)
     for name, each in given:
         kind = DEVICES.get(name)
-        if kind == "cuda" and "device_id" in each:
-            kind = f"cuda:{_device_id(each['device_id'])}"
-        if kind is not None and _is_available(kind):
-            return kind, (name,) if name == "CPUExecutionProvider" else (name, "CPUExecutionProvider")
+        if name == BEST and not is_available("cuda"):
+            kind = "cpu"
+        if "device_id" in each:
+            number = _device_id(each["device_id"])
+            kind = f"cuda:{number}" if kind == "cuda" else kind
+        if kind is not None and is_available(kind):
+            return kind, (name,) if name == CPU else (name, CPU)
         reason = "stands for no device of opendml" if kind is None else f"needs the device {kind!r}"
-        warnings.warn(f"provider {name!r} {reason}; the next one is taken", UserWarning, stacklevel=3)
-    return "cpu", ("CPUExecutionProvider",)
+        here = ", ".join(get_available_providers())
+        problem = f"provider {name!r} {reason}; the next one is taken; this machine has {here}"
+        warnings.warn(problem, UserWarning, stacklevel=3)
+    return "cpu", (CPU,)
 
 
-def _is_available(kind: str) -> bool:
+def require_provider(name: str) -> None:
+    """Raise InvalidArgument unless ONNX Runtime has a provider of this name."""
+    if name not in _ALL:
+        near = nearest(_short(name), map(_short, _ALL))
+        hint = f" (did you mean {near}{_END}?)" if near else ""
+        here = ", ".join(get_available_providers())
+        raise InvalidArgument(f"providers: {shown(name)} is unknown{hint}; this machine has {here}")
+
+
+def _short(name: str) -> str:
+    return name.removesuffix("Provider").removesuffix("Execution")
+
+
+def is_available(kind: str) -> bool:
+    """Return whether this machine has a device of a kind."""
     try:
         backend_of(kind).open()
     except Error:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from threading import Thread
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 
 from opendml.budget import Limits
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.model import load_model, require_by_name
 from opendml.frontends.onnx.model_file import ModelLike
 from opendml.frontends.onnx.opening import tensor_info
+from opendml.frontends.onnxruntime.devices import (
+    OrtAllocatorType,
+    OrtEpDevice,
+    OrtMemoryInfo,
+    OrtMemType,
+    get_ep_devices,
+)
 from opendml.frontends.onnxruntime.options import RunOptions, SessionOptions
 from opendml.frontends.onnxruntime.providers import DEVICES, Provider, choose_provider
 from opendml.frontends.onnxruntime.values import IOBinding, OrtValue, type_text
@@ -21,7 +29,10 @@ from opendml.runtime.graphs.caches import bound_caches
 from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
 
-_IGNORED_ARGUMENTS = ("disabled_optimizers", "enable_fallback")
+_IGNORED_ARGUMENTS = ("disabled_optimizers", "enable_fallback", "read_config_from_model")
+
+_NO_VERSION = 2**63 - 1
+"""The version of a model that states none, as ONNX Runtime gives it."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +70,9 @@ class InferenceSession:
         path_or_bytes: a path, the bytes of a file, or an onnx.ModelProto.
         sess_options: options; those that cannot change results have no effect.
         providers: ONNX Runtime's names, or pairs of a name and its options. The first one whose device is
-            available is used (CUDAExecutionProvider: "cuda", CPUExecutionProvider: "cpu"). None, or no
-            available one: the CPU.
+            available is used (CUDAExecutionProvider: "cuda", CPUExecutionProvider: "cpu",
+            DmlExecutionProvider: "cuda" if there is one, else "cpu"). None: those of `sess_options`, or the
+            CPU, as if none is available.
         provider_options: a mapping for each provider, of which only `device_id` has an effect.
         limits: the limits of the session, as for `load`; ONNX Runtime has no such argument.
 
@@ -89,9 +101,19 @@ class InferenceSession:
             )
         self._options = options = sess_options or SessionOptions()
         options.require_supported()
+        if providers is None and provider_options is None:
+            providers = options._providers
+        self._source, self._limits = path_or_bytes, limits
+        self._load(providers, provider_options)
+
+    def _load(
+        self, providers: Sequence[Provider] | None, provider_options: Sequence[Mapping[str, Any]] | None
+    ) -> None:
+        options = self._options
         kind, self._providers = choose_provider(providers, provider_options)
-        device = Device(kind, threads=options.intra_op_num_threads or None)
-        self.model = load_model(path_or_bytes, device, options.sizes, limits, options.most_kept_bytes)
+        device = Device(kind, threads=options.threads)
+        sizes, most = options.sizes, options.most_kept_bytes
+        self.model = load_model(self._source, device, sizes, self._limits, most)
 
     def __repr__(self) -> str:
         return f"<InferenceSession of {self.model!r}>"
@@ -110,6 +132,7 @@ class InferenceSession:
             Unsupported: neither DirectML nor the evaluator of `onnx` can run a node.
         """
         require_by_name(input_feed)
+        _require_options(run_options)
         if isinstance(output_names, str):
             raise InvalidArgument(f"output_names: {output_names!r}; a list of names is needed")
         known = self.model.output_names
@@ -132,9 +155,57 @@ class InferenceSession:
         """Return the named outputs as OrtValues, for OrtValues by name."""
         return [OrtValue(each) for each in self.run(output_names, input_dict_ort_values, run_options)]
 
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], Any],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Run in another thread, which calls a function at the end.
+
+        Args:
+            output_names, input_feed, run_options: as of `run`.
+            callback: takes the outputs (none after an error), `user_data`, and the message of an error or "".
+            user_data: passed on.
+        """
+
+        def work() -> None:
+            try:
+                results, message = self.run(output_names, input_feed, run_options), ""
+            except Exception as error:
+                results, message = [], str(error) or type(error).__name__
+            callback(results, user_data, message)
+
+        Thread(target=work, name="opendml-run-async", daemon=True).start()
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: Any,
+        feed_names: Any,
+        feeds: Any,
+        fetch_names: Any,
+        fetches: Any,
+        fetch_devices: Any,
+    ) -> NoReturn:
+        """Raise Unsupported: vectors of values are ONNX Runtime's own objects."""
+        raise Unsupported("run_with_ortvaluevector: run_with_ort_values takes values by name")
+
     def io_binding(self) -> IOBinding:
         """Return a new binding for `run_with_iobinding`."""
-        return IOBinding([each.name for each in self.get_inputs()], self.model.output_names)
+        return IOBinding(self)
+
+    def create_ortvalue_from_shape_and_type(
+        self,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str,
+        device_id: int = 0,
+        vendor_id: int = -1,
+    ) -> OrtValue:
+        """Return a tensor of zeros, as `OrtValue.ortvalue_from_shape_and_type`."""
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run with the bound inputs, and write the bound outputs.
@@ -149,6 +220,7 @@ class InferenceSession:
             raise InvalidArgument(
                 f"run_with_iobinding: {shown(iobinding)}; what io_binding() makes is needed"
             )
+        _require_options(run_options)
         names = iobinding.names()
         if not names:
             raise InvalidArgument("run_with_iobinding: no output is bound")
@@ -181,7 +253,7 @@ class InferenceSession:
             model.domain,
             model.doc_string,
             model.graph.doc_string,
-            model.model_version,
+            model.model_version if model.HasField("model_version") else _NO_VERSION,
             {each.key: each.value for each in model.metadata_props},
         )
 
@@ -193,6 +265,61 @@ class InferenceSession:
         """Return the options that have an effect, for each provider."""
         index = {} if self.model.device.index is None else {"device_id": str(self.model.device.index)}
         return {name: index if DEVICES[name] == "cuda" else {} for name in self._providers}
+
+    def set_providers(
+        self,
+        providers: Sequence[Provider] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Load the model again, on the device of other providers. The arguments are those of the class."""
+        self._load(providers, provider_options)
+
+    def enable_fallback(self) -> None:
+        """Do nothing: a session stays on its device."""
+
+    def disable_fallback(self) -> None:
+        """Do nothing: a session stays on its device."""
+
+    def end_profiling(self) -> str:
+        """Return "", as ONNX Runtime does without a profile. `session.model.explain()` measures kernels."""
+        return ""
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return 0: nothing is profiled."""
+        return 0
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Return the memory that each input is read from, which is the host's."""
+        return [_host_memory() for _ in self.get_inputs()]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Return the memory that each output is written to, which is the host's."""
+        return [_host_memory() for _ in self.get_outputs()]
+
+    def get_input_epdevices(self) -> list[OrtEpDevice]:
+        """Return the device of the session for each input."""
+        kind = self.model.device.kind.partition(":")[0]
+        (own,) = (each for each in get_ep_devices() if DEVICES[each.ep_name] == kind)
+        return [own for _ in self.get_inputs()]
+
+    def get_provider_graph_assignment_info(self) -> NoReturn:
+        """Raise Unsupported: a model has one device."""
+        raise Unsupported(
+            "get_provider_graph_assignment_info: session.model.parts(inputs) tells what runs where"
+        )
+
+    def get_tuning_results(self) -> list[Any]:
+        """Return an empty list: kernels are chosen by a cost model."""
+        return []
+
+    def set_tuning_results(self, results: Sequence[Any], *, error_on_invalid: bool = False) -> None:
+        """Do nothing: kernels are chosen by a cost model."""
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Accept options without an effect."""
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Do nothing: graphs of launches belong to a model."""
 
     def get_session_options(self) -> SessionOptions:
         """Return the options of the session."""
@@ -207,8 +334,21 @@ class InferenceSession:
         return [_node_arg(each) for each in self._graph.input if (each.name in defaults) == with_initializer]
 
 
-def set_default_logger_severity(severity: int) -> None:
-    """Accept a severity without an effect: opendml's warnings are Python warnings."""
+def _host_memory() -> OrtMemoryInfo:
+    return OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
+
+
+def _require_options(options: Any) -> None:
+    """Check the options of a run.
+
+    Raises:
+        InvalidArgument: they are no RunOptions.
+        Error: the run is terminated.
+    """
+    if not isinstance(options, RunOptions | None):
+        raise InvalidArgument(f"run_options: {shown(options)}; a RunOptions is needed")
+    if options is not None and options.terminate:
+        raise Error("run_options.terminate: the run ends before it begins")
 
 
 def _node_arg(value: onnx.ValueInfoProto) -> NodeArg:

@@ -1,6 +1,6 @@
 """OrtValue and IOBinding of ONNX Runtime.
 
-All memory is host memory. A binding to a device is accepted, because it changes no results.
+All memory is host memory. A binding to a device of this machine is accepted, because it changes no results.
 """
 
 from __future__ import annotations
@@ -8,14 +8,18 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import onnx
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.values import Array
+from opendml.frontends.onnxruntime.devices import OrtMemoryInfo, require_memory
 from opendml.spec.wording import shown
+
+if TYPE_CHECKING:
+    from opendml.frontends.onnxruntime.session import InferenceSession
 
 
 def element_type_of(type: Any) -> np.dtype[Any]:
@@ -44,22 +48,89 @@ class OrtValue:
         return f"<OrtValue {self.data_type()} {self.shape()}>"
 
     @classmethod
-    def ortvalue_from_numpy(cls, numpy_obj: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """Return a value that shares an array's memory, whatever its strides are.
+    def ortvalue_from_numpy(
+        cls, numpy_obj: Array, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """Return a value that shares an array's memory, whatever its strides are; a copy for a device.
+
+        Args:
+            numpy_obj: the array.
+            device_type: "cpu", "cuda", or "dml" for the best device here.
+            device_id, vendor_id: have no effect.
 
         Raises:
-            InvalidArgument: the argument is no NumPy array.
+            InvalidArgument: the argument is no NumPy array, or the device is unknown.
+            Unsupported: this machine has no such device.
         """
         if not isinstance(numpy_obj, np.ndarray):
             raise InvalidArgument(f"ortvalue_from_numpy: {shown(numpy_obj)}; a NumPy array is needed")
-        return cls(numpy_obj)
+        require_memory(device_type, "ortvalue_from_numpy")
+        return cls(numpy_obj if device_type == "cpu" else numpy_obj.copy())
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: Array, /, onnx_element_type: int) -> OrtValue:
+        """Return a value over the bytes of an array, whose elements are of another type of the same size.
+
+        Args:
+            data: the array.
+            onnx_element_type: the number of the type in onnx.TensorProto, such as that of BFLOAT16.
+        """
+        type = element_type_of(onnx_element_type)
+        if not isinstance(data, np.ndarray) or data.dtype.itemsize != type.itemsize:
+            given = data.dtype.name if isinstance(data, np.ndarray) else shown(data)
+            needed = f"{given}; an array of {type.itemsize} bytes for each {type.name} is needed"
+            raise InvalidArgument(f"ortvalue_from_numpy_with_onnx_type: {needed}")
+        return cls(data.view(type))
 
     @classmethod
     def ortvalue_from_shape_and_type(
-        cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
+        cls,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
+        memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
-        """Return a tensor of zeros."""
+        """Return a tensor of zeros. The device is that of `ortvalue_from_numpy`."""
+        require_memory(device_type, "ortvalue_from_shape_and_type")
         return cls(np.zeros(tuple(shape), element_type_of(element_type)))
+
+    @classmethod
+    def from_dlpack(cls, data: Any, /) -> OrtValue:
+        """Return a value that shares the host memory of an array of another library."""
+        try:
+            return cls(np.from_dlpack(data))
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise InvalidArgument(f"OrtValue.from_dlpack: {type(data).__name__}: {error}") from error
+
+    @classmethod
+    def ort_value_from_sparse_tensor(cls, sparse_tensor: Any) -> NoReturn:
+        """Raise Unsupported: models take dense tensors."""
+        raise _no_sparse("ort_value_from_sparse_tensor")
+
+    def as_sparse_tensor(self) -> NoReturn:
+        """Raise Unsupported: values are dense."""
+        raise _no_sparse("as_sparse_tensor")
+
+    def is_sparse_tensor(self) -> bool:
+        """Return False: values are dense."""
+        return False
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the value for NumPy's functions."""
+        if copy is None:
+            return np.asarray(self.numpy(), dtype)
+        return np.array(self.numpy(), dtype, copy=copy)
+
+    def __dlpack__(self, *, stream: Any = None) -> Any:
+        """Return a capsule of DLPack over the memory of the value."""
+        return self.numpy().__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's numbers of the device."""
+        kind, number = self.numpy().__dlpack_device__()
+        return int(kind), int(number)
 
     def numpy(self) -> Any:
         """Return the value as a NumPy array."""
@@ -71,11 +142,18 @@ class OrtValue:
 
     def data_type(self) -> str:
         """Return the type as text, such as "tensor(float)"."""
+        if self.is_tensor_sequence():
+            elements = {OrtValue(each).data_type() for each in self._content} or {"tensor(float)"}
+            return f"seq({', '.join(sorted(elements))})"
         return f"tensor({type_text(self._content.dtype)})"
 
     def element_type(self) -> int:
         """Return the number of the element type in onnx.TensorProto."""
         return int(onnx.helper.np_dtype_to_tensor_dtype(self._content.dtype))
+
+    def tensor_size_in_bytes(self) -> int:
+        """Return the bytes of the elements."""
+        return int(self._content.nbytes)
 
     def device_name(self) -> str:
         """Return the device of the memory, which is always "cpu"."""
@@ -97,20 +175,26 @@ class OrtValue:
         """Return whether the content is a list."""
         return isinstance(self._content, list)
 
-    def update_inplace(self, np_arr: Array) -> None:
-        """Copy an array into the value.
+    def update_inplace(self, data: Array | OrtValue) -> None:
+        """Copy an array or another value into the value.
 
         Raises:
             InvalidArgument: the types or sizes differ.
         """
-        _write(self._content, np_arr, "OrtValue.update_inplace")
+        content = data.numpy() if isinstance(data, OrtValue) else data
+        _write(self._content, content, "OrtValue.update_inplace")
 
 
 class IOBinding:
-    """Bound inputs and outputs for runs, as in ONNX Runtime. `InferenceSession.io_binding` makes one."""
+    """Bound inputs and outputs for runs of a session, as in ONNX Runtime.
 
-    def __init__(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        self._known = {"input": tuple(inputs), "output": tuple(outputs)}
+    Args:
+        session: the session.
+    """
+
+    def __init__(self, session: InferenceSession) -> None:
+        names = [[each.name for each in some] for some in (session.get_inputs(), session.get_outputs())]
+        self._known = {"input": names[0], "output": names[1]}
         self._inputs: dict[str, OrtValue] = {}
         self._outputs: dict[str, OrtValue | None] = {}
         self._results: list[OrtValue] = []
@@ -161,6 +245,7 @@ class IOBinding:
         """
         self._require("output", name)
         if buffer_ptr is None:
+            require_memory(device_type, f"bind_output: {name!r}")
             self._outputs[name] = None
             return
         _require_host(name, device_type)
@@ -182,6 +267,10 @@ class IOBinding:
     def get_outputs(self) -> list[OrtValue]:
         """Return the outputs of the last run, in the order of their binding."""
         return list(self._results)
+
+    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
+        """Return the outputs of the last run as a list, which programs index as they do the vector."""
+        return self.get_outputs()
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Return copies of the outputs of the last run."""
@@ -225,6 +314,10 @@ class IOBinding:
         if name not in self._known[kind]:
             names = ", ".join(map(repr, self._known[kind]))
             raise InvalidArgument(f"io_binding: {kind} {name!r} is unknown; the model has {names or 'none'}")
+
+
+def _no_sparse(name: str) -> Unsupported:
+    return Unsupported(f"OrtValue.{name}: models take and return dense tensors")
 
 
 def _require_host(name: str, device_type: str) -> None:
