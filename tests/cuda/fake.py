@@ -38,6 +38,15 @@ class FakeMemory(HostMemory):
         self.bytes.fill(0 if cleared else 0xAB)
 
 
+class FakeMemoryAt:
+    """Bytes of the device that a caller has."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    write, read = HostMemory.write, HostMemory.read
+
+
 class FakeDevice:
     """A device that keeps a log of what was asked of its streams."""
 
@@ -57,6 +66,13 @@ class FakeDevice:
 
     def copy(self, target: int, source: int, size: int) -> None:
         ctypes.memmove(target, source, size)
+
+    def copy_in_order(self, target: int, source: int, size: int, stream: int) -> None:
+        self.log.append(("copy", size))
+        ctypes.memmove(target, source, size)
+
+    def memory_at(self, address: int, size: int) -> FakeMemoryAt:
+        return FakeMemoryAt(address)
 
     def synchronize(self, stream: Any) -> None:
         self.log.append(("synchronize", int(stream)))

@@ -216,6 +216,10 @@ class StreamCall(Protocol):
     def finished(self, array: Any) -> Any:
         """Complete an array of `empty`, once the work that writes it is on the stream."""
 
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Add a copy of bytes to an address on the device to the stream. They lie there or in host memory,
+        which may be written to when this returns."""
+
     def end(self, outputs: Sequence[Any]) -> None:
         """End the call, once the work that writes these arrays of the caller is on the stream."""
 
@@ -240,6 +244,10 @@ class StreamBackend(DeviceBackend):
         Raises:
             InvalidArgument: the array cannot be used in place, or has a type that DirectML does not have.
         """
+
+    @abstractmethod
+    def over(self, address: int, layout: Layout) -> Any:
+        """Return an array as `empty` makes it over memory of the caller, who keeps it alive."""
 
     @abstractmethod
     def call(self, first: Any) -> StreamCall:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.frontends.onnx.device_tensor import DeviceTensor
 from opendml.program.sizes import GREATEST
 
 Symbols = Sequence[str | None]
@@ -39,7 +40,7 @@ class RunForms:
             content: the array.
             symbols: its traced dimensions; None: all may change.
         """
-        if not isinstance(content, np.ndarray):
+        if not isinstance(content, np.ndarray | DeviceTensor):
             return None
         sizes = content.shape
         if symbols is not None and not any(symbols):

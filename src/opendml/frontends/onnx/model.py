@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,6 +13,7 @@ import numpy as np
 from opendml.across_forks import importing
 from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, known_model
 from opendml.frontends.onnx.known_runs import KnownRun
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
@@ -180,6 +181,35 @@ class OnnxModel(Locked):
                 results = self._run_traced(given)
         return dict(zip(self.output_names, results, strict=True))
 
+    def _run_on_device(
+        self,
+        inputs: Mapping[str, Any],
+        names: Sequence[str],
+        bound: Mapping[str, DeviceTensor],
+        on_device: Collection[str],
+        caches: Caches | None = None,
+    ) -> dict[str, Any]:
+        """Return outputs by name, of a model on a device with memory of its own.
+
+        Args:
+            inputs: tensors on the device, and arrays in host memory.
+            names: the names of the wanted outputs.
+            bound: the memory of outputs there. If it begins with an input, only the new part is written.
+            on_device: the names of outputs that are wanted there; others are NumPy arrays.
+            caches: the memory of outputs that begin with inputs. None: `bound` tells.
+        """
+        with self._named():
+            with importing:
+                from opendml.frontends.onnx.device_run import run_on_device
+            with progress_shown(self._progress):
+                return run_on_device(self, self._checked(inputs), names, bound, on_device, caches)
+
+    def _run_state_on_device(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Any]:
+        """Return the outputs by name. Caches are arrays of the device, and others are NumPy arrays."""
+        given = {name: device_tensor(each, name) or each for name, each in inputs.items()}
+        results = self._run_on_device(given, self.output_names, {}, caches.pairs.keys(), caches)
+        return {name: each.array if name in caches.pairs else each for name, each in results.items()}
+
     def state(self, pairs: Mapping[str, str] | None = None, *, capacity: int = 0) -> ModelState:
         """Return the memory of inputs that are outputs of the run before, as caches of keys and values.
 
@@ -192,12 +222,15 @@ class OnnxModel(Locked):
             InvalidArgument: an unknown name, or sizes that do not differ in one open size.
         """
         with importing:
-            from opendml.runtime.graphs.caches import Declared, ModelState
+            from opendml.runtime.graphs.caches import Declared, DeviceArrays, ModelState
         inputs, outputs = (
             [Declared(each.name, each.type, each.sizes) for each in some]
             for some in (self.inputs, self.outputs)
         )
-        return ModelState(self._run_with, inputs, outputs, pairs, capacity, takes_empty=True)
+        is_on_host = self.device._backend.place is None
+        arrays = None if is_on_host else DeviceArrays(self.device)
+        run = self._run_with if is_on_host else self._run_state_on_device
+        return ModelState(run, inputs, outputs, pairs, capacity, takes_empty=True, arrays=arrays)
 
     def warm_up(self, sizes: SizesToWarm = MappingProxyType({})) -> None:
         """Compile the model for sizes of its symbolic dimensions now, and not when it first meets them.
@@ -295,14 +328,8 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
     if info.type is None:
         is_text = info.sizes is not None and isinstance(content, list)  # A list may be a sequence, too.
         return np.array(content, object) if is_text else content
-    try:
-        array = np.asarray(content)
-        if isinstance(content, list | tuple | int | float):
-            array = _of_numbers(array, info.type)
-    except (RuntimeError, TypeError, ValueError) as error:  # Ragged lists, or objects of other libraries.
-        raise InvalidArgument(f"input {info.name!r} is no array: {error}") from error
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
+    is_there = isinstance(content, DeviceTensor)
+    array = content.as_type(info.type) or content if is_there else _as_array(info.name, info.type, content)
     if array.dtype != info.type:
         fix = f"must be {info.type.name}: array.astype({info.type.name!r}) makes it so"
         raise InvalidArgument(f"input {info.name!r} is of type {array.dtype.name}; {fix}")
@@ -310,6 +337,17 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
         sizes = shown([("?" if size is None else size) for size in info.sizes])
         raise InvalidArgument(f"input {info.name!r} has sizes {list(array.shape)}; must be {sizes}")
     return array
+
+
+def _as_array(name: str, type: np.dtype[Any], content: Any) -> np.ndarray[Any, Any]:
+    """Return an input as an array in host memory."""
+    try:
+        array = np.asarray(content)
+        if isinstance(content, list | tuple | int | float):
+            array = _of_numbers(array, type)
+    except (RuntimeError, TypeError, ValueError) as error:  # Ragged lists, or objects of other libraries.
+        raise InvalidArgument(f"input {name!r} is no array: {error}") from error
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _of_numbers(array: np.ndarray[Any, Any], type: np.dtype[Any]) -> np.ndarray[Any, Any]:

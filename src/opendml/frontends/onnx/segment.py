@@ -6,6 +6,7 @@ import math
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from opendml.frontends.common.calls import dml
 from opendml.frontends.common.dimensions import UsedDimensions
 from opendml.frontends.common.types import NotExpressible, require_expressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
+from opendml.frontends.onnx.device_run import DeviceContents
 from opendml.frontends.onnx.dimensions import KnownContents, SizesOfRun, value_with
 from opendml.frontends.onnx.evaluate import evaluator_of
 from opendml.frontends.onnx.evaluator_facts import facts_of
@@ -330,6 +332,15 @@ class CompiledSegment:
     def __call__(self, contents: dict[str, Any], dimensions: Dimensions) -> None:
         """Compute the results for the dimensions of a run, and add them to `contents`."""
         in_place, known = self._in_place(dimensions, contents), self.known(dimensions)
+        if isinstance(contents, DeviceContents):
+            model = self.model_at(dimensions) if in_place is None else in_place.model
+            assert model is not None
+            meter().count("kernel_steps", model._kernel_steps, "one run")
+            given = {name: (known if name in known else contents)[name] for name in self.inputs}
+            shapes = repeat(None) if self.is_shaped else self.sizes(dimensions)
+            results = [(*each, shape) for each, shape in zip(self.results, shapes, strict=False)]
+            contents.start(model, given, in_place, results)
+            return
         outputs, given = None, {}
         for name in self.inputs:
             if in_place is None or name not in in_place.inputs:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import ChainMap, Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -25,6 +25,8 @@ from opendml.frontends.common.dimensions import UsedDimensions
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
+from opendml.frontends.onnx.device_run import DeviceContents
+from opendml.frontends.onnx.device_tensor import DeviceTensor
 from opendml.frontends.onnx.dimensions import (
     KnownContents,
     numbers_of,
@@ -401,7 +403,7 @@ class Tracer(Locked):
                 compiled(contents, dimensions)
             contents.update(known(dimensions))
             for name in (*known.names, *shared):
-                contents[name] = _copied(contents[name])  # Callers may write to results.
+                contents[name] = _copied(contents[name], contents)  # Callers may write to results.
 
         return TraceStep(run, None, compiled)
 
@@ -468,6 +470,7 @@ class Tracer(Locked):
         symbols = self._result_symbols(node, state)
 
         def run_node(contents: dict[str, Any], dimensions: Dimensions) -> Hashable:
+            _copy_to_host(contents, given)
             results = run({**known(dimensions), **{name: contents[name] for name in given}})
             contents.update(results)
             forms = RunForms(dimensions)
@@ -505,6 +508,7 @@ def _branch_step(name: str, state: State, traces_sizes: bool) -> TraceStep:
     """Branch on the content of a tensor, which is known behind the step."""
 
     def run(contents: dict[str, Any], dimensions: Dimensions) -> Hashable:
+        _copy_to_host(contents, [name])
         return numbers_of(name, contents[name], dimensions if traces_sizes else None)
 
     def next_state(key: Any, contents: Contents, dimensions: Dimensions) -> State:
@@ -518,9 +522,17 @@ def _branch_step(name: str, state: State, traces_sizes: bool) -> TraceStep:
     return TraceStep(run, next_state)
 
 
-def _copied(content: Any) -> Any:
+def _copy_to_host(contents: dict[str, Any], names: Iterable[str]) -> None:
+    """Copy contents that lie on a device to host memory."""
+    if isinstance(contents, DeviceContents):
+        contents.to_host(names)
+
+
+def _copied(content: Any, contents: dict[str, Any]) -> Any:
     if isinstance(content, list):
-        return [_copied(each) for each in content]
+        return [_copied(each, contents) for each in content]
+    if isinstance(content, DeviceTensor) and isinstance(contents, DeviceContents):
+        return contents.copied(content)
     return content.copy() if isinstance(content, np.ndarray) else content
 
 

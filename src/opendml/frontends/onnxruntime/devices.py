@@ -86,8 +86,8 @@ _MEMORIES = {"cpu": "cpu", "dml": "cpu", "cuda": "cuda", "gpu": "cuda"}
 """The device that memory of a name needs. "dml" is the best device here, so every machine has it."""
 
 
-def require_memory(device_type: Any, where: str) -> None:
-    """Check that this machine has memory that a program names.
+def memory_kind(device_type: Any, where: str) -> str:
+    """Return the kind of device, "cpu" or "cuda", whose memory a program names.
 
     Raises:
         InvalidArgument: an unknown name.
@@ -95,7 +95,7 @@ def require_memory(device_type: Any, where: str) -> None:
     """
     kind = _MEMORIES.get(device_type) if isinstance(device_type, str) else None
     if kind is not None and is_available(kind):
-        return
+        return "cuda" if device_type == "dml" and is_available("cuda") else kind
     here = ", ".join(repr(name) for name, each in _MEMORIES.items() if is_available(each))
     if kind is None:
         raise InvalidArgument(f"{where}: device_type {shown(device_type)}; must be one of {here}")

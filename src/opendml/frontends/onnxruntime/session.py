@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Thread
 from typing import Any, NoReturn
@@ -12,6 +12,7 @@ import onnx
 
 from opendml.budget import Limits
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.frontends.onnx.device_tensor import DeviceTensor
 from opendml.frontends.onnx.model import load_model, require_by_name
 from opendml.frontends.onnx.model_file import ModelLike
 from opendml.frontends.onnx.opening import tensor_info
@@ -141,10 +142,35 @@ class InferenceSession:
         if unknown:
             available = ", ".join(map(repr, known))
             raise InvalidArgument(f"output {unknown[0]!r} is unknown; the model has {available}")
-        results = self.model.run(
-            {name: each.numpy() if isinstance(each, OrtValue) else each for name, each in input_feed.items()}
-        )
+        feed = {
+            name: each.content if isinstance(each, OrtValue) else each for name, each in input_feed.items()
+        }
+        results = self._run(names, feed, {}, set())
         return [results[name] for name in names]
+
+    def _run(
+        self,
+        names: Sequence[str],
+        feed: Mapping[str, Any],
+        bound: Mapping[str, DeviceTensor],
+        on_device: Collection[str],
+    ) -> dict[str, Any]:
+        """Return outputs by name, for arrays or tensors on a device.
+
+        Args:
+            names: the names of the outputs.
+            feed: the inputs by name.
+            bound: the memory of outputs on a device.
+            on_device: the names of outputs that are wanted there.
+        """
+        place = self.model.device._backend.place
+        tensors = {name: each for name, each in feed.items() if isinstance(each, DeviceTensor)}
+        if place is None or not (tensors or bound or on_device):
+            return self.model.run(_on_host(feed))
+        for name, each in {**tensors, **bound}.items():
+            if each.place != place:
+                raise InvalidArgument(f"{name!r} lies on {each.place}; the session runs on {place}")
+        return self.model._run_on_device(feed, names, bound, on_device)
 
     def run_with_ort_values(
         self,
@@ -213,6 +239,10 @@ class InferenceSession:
         An output may begin with an input, as a cache of keys and values does: both are bound to views of one
         buffer that is longer along one axis. Then only its new part is written, where the model allows it.
 
+        On a CUDA device, tensors that lie there are used in place. Outputs are bound to memory there by
+        `bind_output(name, "cuda")` or an OrtValue. Nothing but the other inputs and outputs is copied between
+        host and device.
+
         Raises:
             InvalidArgument: as of `run`; or an output shares memory with an input in another way.
         """
@@ -225,11 +255,13 @@ class InferenceSession:
         if not names:
             raise InvalidArgument("run_with_iobinding: no output is bound")
         feed = iobinding.feed()
-        caches = bound_caches(feed, iobinding.memory())
+        memory = iobinding.memory()
+        caches = bound_caches(feed, memory)
         if caches is None:
-            results = dict(zip(names, self.run(names, feed, run_options), strict=True))
+            bound = {name: each for name, each in memory.items() if isinstance(each, DeviceTensor)}
+            results = self._run(names, feed, bound, iobinding.on_device())
         else:
-            results = self.model._run_with(feed, caches)
+            results = self.model._run_with(_on_host(feed), caches)
         iobinding.take(results)
 
     def get_inputs(self) -> list[NodeArg]:
@@ -349,6 +381,11 @@ def _require_options(options: Any) -> None:
         raise InvalidArgument(f"run_options: {shown(options)}; a RunOptions is needed")
     if options is not None and options.terminate:
         raise Error("run_options.terminate: the run ends before it begins")
+
+
+def _on_host(feed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs, those on a device as copies in host memory."""
+    return {name: each.numpy() if isinstance(each, DeviceTensor) else each for name, each in feed.items()}
 
 
 def _node_arg(value: onnx.ValueInfoProto) -> NodeArg:

@@ -1,7 +1,4 @@
-"""OrtValue and IOBinding of ONNX Runtime.
-
-All memory is host memory. A binding to a device of this machine is accepted, because it changes no results.
-"""
+"""OrtValue and IOBinding of ONNX Runtime, over host memory or the memory of a CUDA device."""
 
 from __future__ import annotations
 
@@ -14,9 +11,13 @@ import numpy as np
 import onnx
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor, over_memory, uploaded
 from opendml.frontends.onnx.values import Array
-from opendml.frontends.onnxruntime.devices import OrtMemoryInfo, require_memory
+from opendml.frontends.onnxruntime.devices import OrtMemoryInfo, memory_kind
+from opendml.runtime.memory.foreign import as_numpy
 from opendml.spec.wording import shown
+from opendml.targets.memory import Place
+from opendml.targets.registry import backend_at, backend_of
 
 if TYPE_CHECKING:
     from opendml.frontends.onnxruntime.session import InferenceSession
@@ -37,10 +38,19 @@ def type_text(type: np.dtype[Any]) -> str:
 
 
 class OrtValue:
-    """A tensor or sequence, as in ONNX Runtime. Its class methods make one."""
+    """A tensor or sequence, as in ONNX Runtime. Its class methods make one.
+
+    Args:
+        content: a NumPy array or a list; or an array of any library on a CUDA device, which is used in place.
+            It may be a view with strides, as the first part of a longer buffer.
+
+    Raises:
+        InvalidArgument: an array on a device that cannot be used in place.
+    """
 
     def __init__(self, content: Any) -> None:
-        self._content = content
+        tensor = None if isinstance(content, np.ndarray | list) else device_tensor(content, "OrtValue")
+        self._content: Any = content if tensor is None else tensor
 
     def __repr__(self) -> str:
         if not self.is_tensor():
@@ -51,12 +61,13 @@ class OrtValue:
     def ortvalue_from_numpy(
         cls, numpy_obj: Array, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """Return a value that shares an array's memory, whatever its strides are; a copy for a device.
+        """Return a value that shares an array's memory, whatever its strides are, or a copy on a device.
 
         Args:
             numpy_obj: the array.
-            device_type: "cpu", "cuda", or "dml" for the best device here.
-            device_id, vendor_id: have no effect.
+            device_type: "cpu" (the memory is shared), "cuda", or "dml" for the best device here.
+            device_id: the number of the device.
+            vendor_id: has no effect.
 
         Raises:
             InvalidArgument: the argument is no NumPy array, or the device is unknown.
@@ -64,8 +75,10 @@ class OrtValue:
         """
         if not isinstance(numpy_obj, np.ndarray):
             raise InvalidArgument(f"ortvalue_from_numpy: {shown(numpy_obj)}; a NumPy array is needed")
-        require_memory(device_type, "ortvalue_from_numpy")
-        return cls(numpy_obj if device_type == "cpu" else numpy_obj.copy())
+        place = _place("ortvalue_from_numpy", device_type, device_id)
+        if place is None:
+            return cls(numpy_obj if device_type == "cpu" else numpy_obj.copy())
+        return cls(uploaded(numpy_obj, place))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: Array, /, onnx_element_type: int) -> OrtValue:
@@ -93,16 +106,31 @@ class OrtValue:
         memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
         """Return a tensor of zeros. The device is that of `ortvalue_from_numpy`."""
-        require_memory(device_type, "ortvalue_from_shape_and_type")
-        return cls(np.zeros(tuple(shape), element_type_of(element_type)))
+        zeros = np.zeros(tuple(shape), element_type_of(element_type))
+        return cls.ortvalue_from_numpy(zeros, device_type, device_id)
+
+    @property
+    def _memory(self) -> Any:
+        """The array of the library that has the memory, with the value's sizes."""
+        content = self._content
+        if not isinstance(content, DeviceTensor):
+            return content
+        return content.array if content.shape else content.array.reshaped(())
+
+    @property
+    def content(self) -> Any:
+        """The value as runs take it: a NumPy array, a list, or a tensor on a device."""
+        return self._content
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> OrtValue:
-        """Return a value that shares the host memory of an array of another library."""
-        try:
-            return cls(np.from_dlpack(data))
-        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise InvalidArgument(f"OrtValue.from_dlpack: {type(data).__name__}: {error}") from error
+        """Return a value over the memory of an array of another library, on the host or on a CUDA device.
+
+        Raises:
+            InvalidArgument: the array cannot be used in place.
+        """
+        is_there = device_tensor(data, "OrtValue.from_dlpack") is not None
+        return cls(data if is_there else as_numpy(data, "OrtValue.from_dlpack"))
 
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: Any) -> NoReturn:
@@ -124,17 +152,19 @@ class OrtValue:
         return np.array(self.numpy(), dtype, copy=copy)
 
     def __dlpack__(self, *, stream: Any = None) -> Any:
-        """Return a capsule of DLPack over the memory of the value."""
-        return self.numpy().__dlpack__()
+        """Return a capsule of DLPack over the memory of the value, ready on a stream of its device."""
+        if isinstance(self._content, DeviceTensor):
+            return self._memory.__dlpack__(stream=stream)
+        return self._content.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's numbers of the device."""
-        kind, number = self.numpy().__dlpack_device__()
+        kind, number = self._memory.__dlpack_device__()
         return int(kind), int(number)
 
     def numpy(self) -> Any:
-        """Return the value as a NumPy array."""
-        return self._content
+        """Return the value as a NumPy array, which is a copy if the value lies on a device."""
+        return self._content.numpy() if isinstance(self._content, DeviceTensor) else self._content
 
     def shape(self) -> list[int]:
         """Return the sizes of the value."""
@@ -156,11 +186,13 @@ class OrtValue:
         return int(self._content.nbytes)
 
     def device_name(self) -> str:
-        """Return the device of the memory, which is always "cpu"."""
-        return "cpu"
+        """Return the kind of the device of the memory, "cpu" or "cuda"."""
+        return self._content.place.kind if isinstance(self._content, DeviceTensor) else "cpu"
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""
+        if isinstance(self._content, DeviceTensor):
+            return self._content.memory.address
         return int(self._content.ctypes.data)
 
     def has_value(self) -> bool:
@@ -169,7 +201,7 @@ class OrtValue:
 
     def is_tensor(self) -> bool:
         """Return whether the content is an array."""
-        return isinstance(self._content, np.ndarray)
+        return isinstance(self._content, np.ndarray | DeviceTensor)
 
     def is_tensor_sequence(self) -> bool:
         """Return whether the content is a list."""
@@ -196,7 +228,8 @@ class IOBinding:
         names = [[each.name for each in some] for some in (session.get_inputs(), session.get_outputs())]
         self._known = {"input": names[0], "output": names[1]}
         self._inputs: dict[str, OrtValue] = {}
-        self._outputs: dict[str, OrtValue | None] = {}
+        self._outputs: dict[str, OrtValue | str] = {}
+        """The values that outputs are written to, or the kind of device of new ones."""
         self._results: list[OrtValue] = []
 
     def __repr__(self) -> str:
@@ -221,13 +254,16 @@ class IOBinding:
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Bind host memory as an input.
+        """Bind memory as an input: of the host ("cpu"), of a CUDA device, or of the best device here ("dml").
+
+        Work that writes memory of a device must be done when a run begins.
 
         Raises:
-            Unsupported: the memory belongs to another device.
+            InvalidArgument: an unknown device, or no memory of these sizes.
+            Unsupported: this machine has no such device.
         """
-        _require_host(name, device_type)
-        self.bind_ortvalue_input(name, OrtValue(_memory(buffer_ptr, shape, element_type)))
+        place = _place("bind_input", device_type, device_id)
+        self.bind_ortvalue_input(name, OrtValue(_memory(buffer_ptr, shape, element_type, place)))
 
     def bind_output(
         self,
@@ -238,20 +274,22 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Bind an output to host memory or, without an address, to new memory for each run.
+        """Bind an output to memory or, without an address, to new memory for each run.
+
+        The device is that of `bind_input`. New memory lies on the device of the session, or on the host.
 
         Raises:
-            Unsupported: the memory belongs to another device.
+            InvalidArgument: an unknown device, or no memory of these sizes.
+            Unsupported: this machine has no such device.
         """
         self._require("output", name)
         if buffer_ptr is None:
-            require_memory(device_type, f"bind_output: {name!r}")
-            self._outputs[name] = None
+            self._outputs[name] = memory_kind(device_type, f"bind_output: {name!r}")
             return
-        _require_host(name, device_type)
+        place = _place("bind_output", device_type, device_id)
         if element_type is None or shape is None:
             raise InvalidArgument(f"bind_output: {name!r}: memory without its element_type and shape")
-        self._outputs[name] = OrtValue(_memory(buffer_ptr, shape, element_type))
+        self._outputs[name] = OrtValue(_memory(buffer_ptr, shape, element_type, place))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an output to a value, which each run overwrites."""
@@ -259,10 +297,16 @@ class IOBinding:
         self._outputs[name] = ortvalue
 
     def synchronize_inputs(self) -> None:
-        """Do nothing: host memory needs no synchronization."""
+        """Wait for all work on the devices of the inputs."""
+        for value in self._inputs.values():
+            if isinstance(value.content, DeviceTensor):
+                backend_at(value.content.place).synchronize()
 
     def synchronize_outputs(self) -> None:
-        """Do nothing: a run returns after it has written its outputs."""
+        """Wait until the outputs on a device are written."""
+        for value in self._results:
+            if isinstance(value.content, DeviceTensor):
+                backend_at(value.content.place).synchronize()
 
     def get_outputs(self) -> list[OrtValue]:
         """Return the outputs of the last run, in the order of their binding."""
@@ -275,7 +319,7 @@ class IOBinding:
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Return copies of the outputs of the last run."""
         return [
-            content.copy() if isinstance(content := each.numpy(), np.ndarray) else content
+            content.copy() if isinstance(content := each.content, np.ndarray) else each.numpy()
             for each in self._results
         ]
 
@@ -290,7 +334,7 @@ class IOBinding:
 
     def feed(self) -> dict[str, Any]:
         """Return the bound inputs by name, for a run."""
-        return {name: value.numpy() for name, value in self._inputs.items()}
+        return {name: value.content for name, value in self._inputs.items()}
 
     def names(self) -> list[str]:
         """Return the names of the bound outputs."""
@@ -298,17 +342,21 @@ class IOBinding:
 
     def memory(self) -> dict[str, Any]:
         """Return the contents of the outputs that are bound to values, by name."""
-        return {name: value.numpy() for name, value in self._outputs.items() if value is not None}
+        return {name: value.content for name, value in self._outputs.items() if isinstance(value, OrtValue)}
+
+    def on_device(self) -> set[str]:
+        """Return the names of the outputs that are wanted in new memory on a device."""
+        return {name for name, value in self._outputs.items() if value == "cuda"}
 
     def take(self, results: Mapping[str, Any]) -> None:
         """Store the results of a run in the bound outputs."""
         self._results = []
         for name, bound in self._outputs.items():
-            if bound is None:
-                self._results.append(OrtValue(results[name]))
-            else:
-                _write(bound.numpy(), results[name], f"output {name!r}")
+            if isinstance(bound, OrtValue):
+                _write(bound.content, results[name], f"output {name!r}")
                 self._results.append(bound)
+            else:
+                self._results.append(OrtValue(results[name]))
 
     def _require(self, kind: str, name: str) -> None:
         if name not in self._known[kind]:
@@ -320,28 +368,42 @@ def _no_sparse(name: str) -> Unsupported:
     return Unsupported(f"OrtValue.{name}: models take and return dense tensors")
 
 
-def _require_host(name: str, device_type: str) -> None:
-    if device_type != "cpu":
-        raise Unsupported(f"io_binding: {name!r}: memory of {shown(device_type)}; that of 'cpu' can be bound")
+def _place(method: str, device_type: Any, device_id: Any) -> Place | None:
+    """Return the memory of a device, which is opened; None: host memory."""
+    kind = memory_kind(device_type, method)
+    if kind == "cpu":
+        return None
+    if not isinstance(device_id, int) or device_id < 0:
+        raise InvalidArgument(f"{method}: device_id {shown(device_id)}; the number of a device is needed")
+    backend_of(f"{kind}:{device_id}").open()
+    return Place(kind, device_id)
 
 
-def _memory(address: int, shape: Sequence[int], element_type: Any) -> Array:
+def _memory(
+    address: int, shape: Sequence[int], element_type: Any, place: Place | None
+) -> Array | DeviceTensor:
     """Return an array over the caller's memory."""
     type = element_type_of(element_type)
     sizes = tuple(int(size) for size in shape)
     count = math.prod(sizes) * type.itemsize
     if not address or min(sizes, default=0) < 0:
         raise InvalidArgument(f"io_binding: address {address!r} with sizes {list(sizes)}")
+    if place is not None:
+        return over_memory(address, sizes, type, place)
     return np.ndarray(sizes, type, memoryview((ctypes.c_char * count).from_address(address)))
 
 
-def _write(into: Array, content: Any, name: str) -> None:
+def _write(into: Array | DeviceTensor, content: Any, name: str) -> None:
+    """Copy a content into a value, unless it is the value's own."""
     if content is into:
         return
-    given = np.asarray(content)
+    given = content.numpy() if isinstance(content, DeviceTensor) else np.asarray(content)
     if (given.dtype, given.shape) != (into.dtype, into.shape):
         raise InvalidArgument(
             f"{name}: {given.dtype.name} of sizes {list(given.shape)} into"
             f" {into.dtype.name} of sizes {list(into.shape)}; both must be the same"
         )
-    into[...] = given
+    if isinstance(into, DeviceTensor):
+        into.write(given)
+    else:
+        into[...] = given

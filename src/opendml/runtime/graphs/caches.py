@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +23,7 @@ from opendml.runtime.memory.host_array import Array, array_over, layout_in_graph
 from opendml.spec.tensor_desc import same_strides
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamBackend
-from opendml.targets.memory import Place, TensorMemory
+from opendml.targets.memory import Place, TensorMemory, address_of
 from opendml.targets.registry import place_of
 
 if TYPE_CHECKING:
@@ -67,14 +66,14 @@ class Caches(Protocol):
             InvalidArgument: there is not as much memory.
         """
 
-    def _over(self, array: Any) -> Array:
-        """Return a NumPy array over the addresses of such an array, which the host may be unable to read."""
+    def _capacity(self, output: str, array: Any, axis: int) -> int:
+        """Return the size, along an axis, of the packed buffer that such an array of an output is part of."""
 
 
 class CachedContents(dict[str, Any]):
-    """The contents of tensors by name, and the caches (memory) of those that grow in place."""
+    """The contents of tensors by name, and the memory of those that grow in place; None: there are none."""
 
-    def __init__(self, contents: Mapping[str, Any], caches: Caches) -> None:
+    def __init__(self, contents: Mapping[str, Any], caches: Caches | None) -> None:
         super().__init__(contents)
         self.caches = caches
         self._grown: dict[int, Grown | None] = {}
@@ -86,6 +85,8 @@ class CachedContents(dict[str, Any]):
 
     def grown(self, traced: TracedModel, sizes: Mapping[str, int]) -> Grown | None:
         """Return the model of a graph for the sizes of this run, with outputs in the memory of inputs."""
+        if self.caches is None:
+            return None
         key = id(traced)
         if key not in self._grown:
             self._grown[key] = grown(traced, sizes, self.caches)
@@ -123,7 +124,7 @@ def grown(traced: TracedModel, sizes: Mapping[str, int], caches: Caches) -> Grow
     lengths = dict(zip(graph.axes, graph.lengths(sizes).tolist(), strict=True))
     arrays = caches._arrays(lengths, graph.axes)
     capacity, *others = {
-        _capacity(caches._over(arrays[output][1]), axis) for output, axis in graph.axes.items()
+        caches._capacity(output, arrays[output][1], axis) for output, axis in graph.axes.items()
     }
     model = None if others else graph.traced.at({**sizes, CAPACITY: capacity})
     if model is None:
@@ -145,23 +146,27 @@ class BoundCaches:
 
     Args:
         pairs: the names of inputs by those of outputs.
-        arrays: the arrays of both, by the names of outputs.
+        views: NumPy arrays over both, by the names of outputs.
+        arrays: the arrays of the caller, by the names of outputs. None: they are the views.
         place: where they lie; None: in host memory.
     """
 
     def __init__(
-        self, pairs: Mapping[str, str], arrays: Mapping[str, tuple[Array, Array]], place: Place | None
+        self,
+        pairs: Mapping[str, str],
+        views: Mapping[str, tuple[Array, Array]],
+        arrays: Mapping[str, tuple[Any, Any]] | None,
+        place: Place | None,
     ) -> None:
-        self.pairs, self._views, self._place = pairs, arrays, place
+        self.pairs, self._views, self._place = pairs, views, place
+        self._given = views if arrays is None else arrays
 
     @property
     def memory(self) -> Mapping[str, Array]:
         """The arrays of outputs by name."""
         return {output: present for output, (_, present) in self._views.items()}
 
-    def _arrays(
-        self, lengths: Mapping[str, int], axes: Mapping[str, int]
-    ) -> Mapping[str, tuple[Array, Array]]:
+    def _arrays(self, lengths: Mapping[str, int], axes: Mapping[str, int]) -> Mapping[str, tuple[Any, Any]]:
         """Return the arrays of outputs that have the wanted lengths.
 
         Raises:
@@ -173,63 +178,101 @@ class BoundCaches:
             wanted = [*past.shape[:axis], length, *past.shape[axis + 1 :]]
             if wanted != list(present.shape):
                 raise InvalidArgument(f"output {output!r}: sizes {list(present.shape)}; must be {wanted}")
-        return {output: self._views[output] for output in lengths}
+        return {output: self._given[output] for output in lengths}
 
-    def _over(self, array: Array) -> Array:
+    def _capacity(self, output: str, array: Any, axis: int) -> int:
         """See Caches."""
-        return array
+        return _capacity(self._views[output][1], axis)
 
 
 def bound_caches(
-    inputs: Mapping[str, Any], outputs: Mapping[str, Any], place: Place | None = None
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    place: Place | None = None,
+    given: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
 ) -> BoundCaches | None:
     """Return the outputs that begin with inputs, and share their memory. None: there are none.
 
     Args:
-        inputs, outputs: arrays by name; others do not count.
+        inputs, outputs: arrays by name; others than NumPy's do not count.
         place: where all of them lie; None: in host memory.
+        given: the inputs and outputs as the caller has them, by name. None: they are those above.
 
     Raises:
         InvalidArgument: an output shares memory with an input, is not the same array, and does not begin with
             it alone; or with another output, or is read-only.
     """
-    pairs, found = dict[str, str](), dict[str, tuple[Array, Array]]()
-    arrays = [(name, each) for name, each in inputs.items() if isinstance(each, np.ndarray)]
-    for output, present in outputs.items():
-        near = arrays if isinstance(present, np.ndarray) else []
-        for input, past in near:
-            if not _overlap(past, present):
-                continue
-            is_alone = output not in pairs and input not in pairs.values()
-            if not is_alone or not _begins_with(present, past):
-                raise InvalidArgument(
-                    f"output {output!r}: sizes {list(present.shape)}, strides {list(present.strides)}; "
-                    f"shares memory with input {input!r}: sizes {list(past.shape)}, strides "
-                    f"{list(past.strides)}; must begin with it alone, as views of one packed buffer that is "
-                    "longer along one axis"
-                )
-            pairs[output], found[output] = input, (past, present)
+    pairs, views = dict[str, str](), dict[str, tuple[Array, Array]]()
+    both, near_outputs = _near(inputs, outputs)
+    for input, output in both:
+        past, present = inputs[input], outputs[output]
+        if not _overlap(past, present):
+            continue
+        is_alone = output not in pairs and input not in pairs.values()
+        if not is_alone or not _begins_with(present, past):
+            raise InvalidArgument(
+                f"output {output!r}: sizes {list(present.shape)}, strides {list(present.strides)}; "
+                f"shares memory with input {input!r}: sizes {list(past.shape)}, strides "
+                f"{list(past.strides)}; must begin with it alone, as views of one packed buffer that is "
+                "longer along one axis"
+            )
+        pairs[output], views[output] = input, (past, present)
     if not pairs:
         return None
-    _require_outputs({name: each for name, each in outputs.items() if isinstance(each, np.ndarray)})
-    return BoundCaches(pairs, found, place)
+    for name, array in outputs.items():
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            raise InvalidArgument(f"output {name!r}: a read-only array; an output must be writable")
+    for name, other in near_outputs:
+        if share_elements(outputs[name], outputs[other]):
+            raise InvalidArgument(f"outputs {name!r} and {other!r} share memory")
+    if given is None:
+        return BoundCaches(pairs, views, None, place)
+    arrays = {output: (given[0][input], given[1][output]) for output, input in pairs.items()}
+    return BoundCaches(pairs, views, arrays, place)
+
+
+def beside_inputs(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> set[str]:
+    """Return the names of outputs whose addresses are in the range of an input's."""
+    return {output for _, output in _near(inputs, outputs)[0]}
+
+
+def _near(
+    inputs: Mapping[str, Any], outputs: Mapping[str, Any]
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the inputs and outputs, and the pairs of outputs, whose ranges of addresses meet.
+
+    Only arrays that lie beside each other are compared: a model may have a hundred caches.
+    """
+    ranges = [
+        (*_range(array), number, name)
+        for number, arrays in enumerate((inputs, outputs))
+        for name, array in arrays.items()
+        if isinstance(array, np.ndarray) and array.size
+    ]
+    both, alone, open_ranges = list[tuple[str, str]](), list[tuple[str, str]](), list[tuple[int, int, str]]()
+    for first, end, number, name in sorted(ranges):
+        open_ranges = [each for each in open_ranges if each[0] > first]
+        for _, other_number, other in open_ranges:
+            if number != other_number:
+                both.append((name, other) if number == 0 else (other, name))
+            elif number == 1:
+                alone.append((other, name))
+        open_ranges.append((end, number, name))
+    return both, alone
+
+
+def _range(array: Array) -> tuple[int, int]:
+    """Return the first address of an array, and the one behind its last."""
+    steps = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    first = address_of(array) + sum([each for each in steps if each < 0])
+    return first, address_of(array) + sum([each for each in steps if each > 0]) + array.itemsize
 
 
 def _overlap(a: Array, b: Array) -> bool:
     """Return whether arrays have elements in common, but are not the same."""
-    if (a.shape, a.strides, a.ctypes.data) == (b.shape, b.strides, b.ctypes.data):
+    if (a.shape, a.strides, address_of(a)) == (b.shape, b.strides, address_of(b)):
         return False
     return share_elements(a, b)
-
-
-def _require_outputs(outputs: Mapping[str, Array]) -> None:
-    """Check that outputs are writable, and share no memory with each other."""
-    for name, array in outputs.items():
-        if not array.flags.writeable:
-            raise InvalidArgument(f"output {name!r}: a read-only array; an output must be writable")
-    for (name, array), (other, its) in combinations(outputs.items(), 2):
-        if share_elements(array, its):
-            raise InvalidArgument(f"outputs {name!r} and {other!r} share memory")
 
 
 def write_result(name: str, array: Any, result: Array) -> None:
@@ -247,7 +290,7 @@ def write_result(name: str, array: Any, result: Array) -> None:
 def _begins_with(present: Array, past: Array) -> bool:
     """Return whether one array is the first part of another along one axis, both views of a packed one."""
     alike = present.dtype == past.dtype and present.ndim == past.ndim
-    if not alike or present.ctypes.data != past.ctypes.data:
+    if not alike or address_of(present) != address_of(past):
         return False
     longer = [axis for axis in range(past.ndim) if past.shape[axis] != present.shape[axis]]
     if len(longer) != 1 or past.shape[longer[0]] > present.shape[longer[0]]:
@@ -335,7 +378,7 @@ class DeviceArrays:
             return self._backend.upload(content, layout_in_graph(content, name))
         memory = self._backend.memory(array, name)
         made = self._backend.empty(memory.layout)
-        self._copy(made.memory, memory, made)
+        self.copy_memory(made.memory, memory, made)
         return made
 
     def empty(self, sizes: Sequence[int], type: np.dtype[Any]) -> Any:
@@ -348,14 +391,14 @@ class DeviceArrays:
 
     def copy(self, target: Any, source: Any) -> None:
         """See CacheArrays."""
-        self._copy(target.memory, source.memory, target)
+        self.copy_memory(target.memory, source.memory, target)
 
     def over(self, array: Any) -> Array:
         """See CacheArrays."""
         return array_over(array.memory)
 
-    def _copy(self, target: TensorMemory, source: TensorMemory, own: Any) -> None:
-        """Copy after earlier work, on the stream of an array of the device."""
+    def copy_memory(self, target: TensorMemory, source: TensorMemory, own: Any) -> None:
+        """Copy elements after earlier work, on the stream of an array of the device."""
         call = self._backend.call(own)
         self._copies.copy(call, source, target)()
         call.end([own])
@@ -537,9 +580,9 @@ class ModelState:
         names = {output: self.pairs[output] for output in lengths}
         return {output: (self[name], self._view(name, lengths[output])) for output, name in names.items()}
 
-    def _over(self, array: Any) -> Array:
-        """Return a NumPy array over the addresses of an array of the caches."""
-        return self._cache_arrays.over(array)
+    def _capacity(self, output: str, array: Any, axis: int) -> int:
+        """See Caches."""
+        return int(self._buffers[self.pairs[output]].shape[axis])
 
     def _view(self, name: str, length: int) -> Any:
         return self._cache_arrays.part(self._buffers[name], self._axes[name], length)

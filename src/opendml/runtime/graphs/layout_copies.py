@@ -9,7 +9,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.program.node import source
-from opendml.program.program import Layout, Program
+from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.compiled_work import call_maker
 from opendml.runtime.memory.host_array import array_over
@@ -105,7 +105,11 @@ class CopiesOnStream:
         return TensorMemory(address - first, layout, True, call.finished(array), call.place)
 
     def copy(self, call: StreamCall, from_: TensorMemory, to: TensorMemory) -> Copy:
-        """Return a copy on the stream."""
+        """Return a copy on the stream. One between packed arrays needs no program."""
+        wanted = packed(from_.layout.type, from_.layout.sizes)
+        if lies_so(from_.layout, wanted) and lies_so(to.layout, wanted):
+            size = wanted.element_count * wanted.type.bytes
+            return lambda: call.copy(to.address, from_.address, size)
         key = from_.layout, to.layout
         if key not in self._programs:
             read, written = key

@@ -200,6 +200,9 @@ class ExchangedArrays:
             raise InvalidArgument(f"{name}: {error}") from error
 
     def _found(self, array: Any, stream: int) -> TensorMemory:
+        if type(array) is DeviceArray:  # In a tenth of the time of a capsule.
+            array.ready(stream)
+            return array.memory
         if getattr(array, "is_neg", bool)():  # subclasses of PyTorch's tensors
             raise BufferError("a tensor with the negative bit set; use resolve_neg()")
         try:

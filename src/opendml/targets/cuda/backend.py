@@ -93,6 +93,10 @@ class CudaBackend(StreamBackend):
         """Return the memory of an array, ready in the order of its library's stream."""
         return ready_memory(array, name)
 
+    def over(self, address: int, layout: Layout) -> DeviceArray:
+        """Return an array over memory of the caller."""
+        return DeviceArray(self._device, layout.sizes, layout.type, address=address)
+
     def call(self, first: Any) -> CudaCall:
         """Return a call on the current stream of the array's library."""
         return CudaCall(first)

@@ -58,6 +58,10 @@ class CudaCall:
         """See StreamCall."""
         return self._library.finished(array)
 
+    def copy(self, target: int, source: int, size: int) -> None:
+        """See StreamCall."""
+        cuda_device(self._device).copy_in_order(target, source, size, self.stream)
+
     def end(self, outputs: Sequence[Any]) -> None:
         """See StreamCall."""
         if self._alive:

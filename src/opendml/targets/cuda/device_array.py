@@ -31,16 +31,26 @@ class DeviceArray:
         sizes: the sizes.
         type: the type of the elements.
         cleared: whether the elements are set to 0.
+        address: the address of the elements in memory of the caller, who keeps it alive. None: new memory.
 
     Raises:
         Unsupported: out of memory.
     """
 
     def __init__(
-        self, device: CudaDevice, sizes: Sequence[int], type: ScalarType, *, cleared: bool = False
+        self,
+        device: CudaDevice,
+        sizes: Sequence[int],
+        type: ScalarType,
+        *,
+        cleared: bool = False,
+        address: int | None = None,
     ) -> None:
         self._device, self._layout = device, packed(type, sizes)
-        self._memory = device.allocate(self.nbytes, cleared=cleared)
+        if address is None:
+            self._memory = device.allocate(self.nbytes, cleared=cleared)
+        else:
+            self._memory = device.memory_at(address, self.nbytes)
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.data_type.name}, {list(self.sizes)}, device='cuda:{self._device.index}')"
@@ -87,6 +97,12 @@ class DeviceArray:
         part._layout = replace(self._layout, sizes=sizes)
         return part
 
+    def reshaped(self, sizes: Sequence[int]) -> DeviceArray:
+        """Return the elements of a packed array with other sizes, in the same memory."""
+        other = copy(self)
+        other._layout = packed(self._layout.type, sizes)
+        return other
+
     @property
     def memory(self) -> TensorMemory:
         """The memory of the elements."""
@@ -130,6 +146,12 @@ class DeviceArray:
             "stream": int(self._device.stream),
         }
 
+    def ready(self, stream: int) -> None:
+        """Make the array ready on a stream."""
+        self._device.streams.add(stream)
+        if stream not in (UNKNOWN_STREAM, int(self._device.stream)):
+            self._device.order(self._device.stream, stream)
+
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return the kind and the number of the device."""
         return DLPACK_DEVICES[0], self._device.index
@@ -151,8 +173,5 @@ class DeviceArray:
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("this array is shared as it is: no copies, no other device")
         # DLPack calls the legacy default stream None or 1.
-        handle = 0 if stream is None or stream == 1 else stream
-        self._device.streams.add(handle)
-        if handle not in (UNKNOWN_STREAM, int(self._device.stream)):
-            self._device.order(self._device.stream, handle)
+        self.ready(0 if stream is None or stream == 1 else stream)
         return dlpack.capsule(self.memory, max_version is not None and max_version[0] >= dlpack.MAJOR_VERSION)

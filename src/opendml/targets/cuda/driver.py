@@ -185,6 +185,17 @@ class CudaDevice:
             # A copy within the device returns before it is done.
             check(driver.cuCtxSynchronize(), "copying")
 
+    def copy_in_order(self, target: int, source: int, size: int, stream: int) -> None:
+        """Add a copy of `size` bytes to a stream. Bytes of host memory are read before this returns."""
+        if size:
+            driver = driver_module()
+            with self.current():
+                check(driver.cuMemcpyAsync(target, source, size, driver.CUstream(stream)), "copying")
+
+    def memory_at(self, address: int, size: int) -> Memory:
+        """Return memory of the caller, who keeps it alive."""
+        return Memory(self, size, address=address)
+
     def synchronize(self, stream: Any) -> None:
         """Wait until all work on a stream is done."""
         with self.current():

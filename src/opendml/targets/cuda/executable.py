@@ -20,6 +20,7 @@ from opendml.compiler.sized import numbers_in, plain, with_numbers
 from opendml.program.program import Program
 from opendml.program.sizes import is_traced
 from opendml.targets.arenas import Arenas
+from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
@@ -198,6 +199,9 @@ class CudaTracedProgram:
             is_wanted: is called before machine code is made, when all guards are recorded.
         """
         kernels, machine = self._kernels, device(self._index).machine
+        if not all(_is_computed(plain(kernel), machine) for kernel in kernels.kernels):
+            # Attention that was fused for other hints has more queries now than one kernel computes.
+            kernels = fused(self._program, machine)
         prepared = tuple([each.size for each in kernels.prepared])
         if kernels.repeats or numbers_in((kernels.initializers, prepared, kernels.initializer_arena_bytes)):
             return None
@@ -297,6 +301,11 @@ class _TracedLaunch:
         words = dict(zip(self._words, numbers, strict=False))
         rest = with_numbers(self._rest, numbers[len(words) :])
         return replace(self._launch, values={**self._launch.values, **words}, **rest)
+
+
+def _is_computed(kernel: Kernel, machine: CudaMachine) -> bool:
+    """Return whether one launch computes a kernel: all but some attention."""
+    return kind_of(kernel) is not KernelKind.ATTENTION or is_chained(kernel, machine)
 
 
 _SIZED = ("grid", "maps", "shared_bytes", "counters_bytes", "scratch_bytes")

@@ -121,10 +121,11 @@ _PREFIXES: dict[tuple[Operation, object], str] = {
 """Prefixes of the functions in `kernels/quotients.cuh`."""
 
 
-def _conversion(value: str, source: ScalarType, target: ScalarType) -> str:
+def converted(value: str, source: ScalarType, target: ScalarType) -> str:
+    """Return the expression of a value in another type."""
     if source is ScalarType.FLOAT16:
         wide = f"to_float({value})"
-        return wide if target is ScalarType.FLOAT32 else _conversion(wide, ScalarType.FLOAT32, target)
+        return wide if target is ScalarType.FLOAT32 else converted(wide, ScalarType.FLOAT32, target)
     if target is ScalarType.FLOAT16:
         return f"to_half({value})" if source.is_float else f"to_half((double){value})"
     if source.is_float and not target.is_float:
@@ -152,7 +153,7 @@ CUDA = TextLanguage(
             ALL,
             {
                 Operation.CONSTANT: lambda _, node, operands: literal(node.number, node.type),
-                Operation.CONVERT: lambda _, node, operands: _conversion(
+                Operation.CONVERT: lambda _, node, operands: converted(
                     operands[0], node.operands[0].type, node.type
                 ),
                 Operation.BITCAST: "bits_as<{type}>(({source}){0})",

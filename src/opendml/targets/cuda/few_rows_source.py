@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import number_of
-from opendml.program.node import Node, Operation, convert, ordered
+from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.cxx import function
-from opendml.targets.cuda.expression import TYPES
+from opendml.targets.cuda.expression import TYPES, converted
 
 _ARGUMENTS = "const Parameters& p, const Shared& shared, const Offsets& at"
 
@@ -88,9 +88,9 @@ class FewRowsPrinter(ChainPrinter):
         blind = None
         if is_blind:
             *_, outer = (node for node in ordered([weights], {id(products)}) if _replaces_nan(node))
-            blind = convert(outer.operands[2], ScalarType.FLOAT32)
+            blind = outer.operands[2]
         lines, name = self._compute([] if blind is None else [blind], {}, self._group_load)
-        result = name(blind) if blind is not None else "0"
+        result = "0" if blind is None else converted(name(blind), blind.type, ScalarType.FLOAT32)
         head = "float blind_weight(const Parameters& p, const Offsets& at)"
         return function(head, [*lines, f"return {result};"])
 

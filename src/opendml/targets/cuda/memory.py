@@ -15,16 +15,24 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """Some bytes on a device; freed with the object, after the work that was enqueued by then.
+    """Some bytes on a device. They are freed with the object, after the work that was enqueued by then.
+
+    Args:
+        owner: the device.
+        size: the number of bytes.
+        cleared: whether they are set to 0.
+        address: their address, if the caller has them and frees them. None: they are new.
 
     Raises:
         Unsupported: out of memory.
     """
 
-    def __init__(self, owner: CudaDevice, size: int, cleared: bool = True) -> None:
+    def __init__(
+        self, owner: CudaDevice, size: int, cleared: bool = True, address: int | None = None
+    ) -> None:
         self.device, self.size = owner, size
-        self.address = 0
-        if not size:
+        self.address = address or 0
+        if not size or address is not None:
             return
         with owner.current(), outside_captures():
             pointer = _allocate(owner, size)
