@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,15 +20,17 @@ import onnx
 import pytest
 
 import opendml as dml
-from opendml.frontends.onnx import model_file
+from opendml.folders import Folder
+from opendml.frontends.onnx import known, model_file
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.trace import Tracer
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, planning
 from opendml.targets.cpu.compile_workers import WorkerPool
-from opendml.targets.cpu.executable import CpuInstance
+from opendml.targets.cpu.executable import CpuExecutable, CpuInstance
 from opendml.targets.cpu.native import FUNCTIONS
 from tests.calls import note_calls
+from tests.processes import has_fork, succeeds_in_child
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(28)
@@ -326,22 +331,144 @@ def test_a_known_model_drops_sizes_that_take_too_much(work: Work) -> None:
     assert found == 2 * expected
 
 
+def without_preparation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let linking and packing fail from now on."""
+    monkeypatch.setattr(engine, "load_object", None)
+    monkeypatch.setattr(CpuExecutable, "initialize", None)
+    monkeypatch.setattr(known, "kept_memory", None)
+
+
+@pytest.mark.parametrize("kind", ["load", "session"])
+def test_loading_links_and_packs_what_the_last_process_began_with(
+    kind: str, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loaded() -> Callable[[Array], Array]:
+        if kind == "load":
+            found = dml.onnx.load(model())
+            return lambda x: found(x)["y"]
+        session = dml.onnx.InferenceSession(model())
+        assert session.get_inputs()[0].shape == ["n", 48]
+        return lambda x: session.run(["y"], {"x": x})[0]
+
+    def run(*counts: int) -> list[bytes]:
+        found = loaded()
+        return [found(rows(count)).tobytes() for count in counts]
+
+    expected, _ = work.of(lambda: run(9, 40))
+    assert work.of(lambda: run(40))[0] == expected[1:]  # From now on, 40 is what a process begins with.
+    found, counts = work.of(loaded)
+    assert counts == NOTHING
+    with monkeypatch.context() as block:
+        without_preparation(block)
+        assert found(rows(40)).tobytes() == expected[1]
+    assert found(rows(9)).tobytes() == expected[0]
+    found, _ = work.of(loaded)
+    without_preparation(monkeypatch)
+    assert found(rows(40)).tobytes() == expected[1]
+
+
+def test_threads_that_load_a_file_at_once_pack_its_weights_once(
+    work: Work, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path, events = tmp_path / "model.onnx", list[str]()
+    path.write_bytes(model())
+    expected, _ = work.of(lambda: results(path, X))
+    note_calls(monkeypatch, events, CpuExecutable, "initialize")
+    gc.collect()  # Models of one file share what is packed.
+    work.of(lambda: results(path, X))
+    alone = len(events)
+    assert alone > 0
+    events.clear()
+    gc.collect()
+    with ThreadPoolExecutor(4) as threads:
+        found, _ = work.of(lambda: list(threads.map(lambda _: dml.onnx.load(path), range(4))))
+    assert len(events) == alone
+    assert [[each.tobytes() for each in loaded(X).values()] for loaded in found] == 4 * [expected]
+
+
+def test_an_interrupted_load_leaves_nothing_half_done(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, _ = work.of(lambda: results(model(), X))
+    with monkeypatch.context() as block:
+
+        def interrupted(*_: Any) -> None:
+            raise KeyboardInterrupt
+
+        block.setattr(CpuExecutable, "initialize", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            work.of(lambda: dml.onnx.load(model()))
+    assert work.of(lambda: results(model(), X)) == (expected, NOTHING)
+
+
+def test_what_cannot_be_prepared_fails_in_the_run_that_needs_it(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = work.of(lambda: results(model(), X))
+
+    def full(*_: Any) -> None:
+        raise dml.Unsupported("no memory")
+
+    with monkeypatch.context() as block:
+        block.setattr(CpuExecutable, "initialize", full)
+        loaded, _ = work.of(lambda: dml.onnx.load(model()))
+        with pytest.raises(dml.Unsupported, match="model: no memory"):
+            loaded(X)
+    assert [each.tobytes() for each in loaded(X).values()] == expected
+
+
+def test_a_cache_that_cannot_be_written_to_serves_known_models(
+    work: Work, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected, _ = work.of(lambda: results(model(), rows(9), rows(40)))
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Folder, "replacing", full)
+    with caplog.at_level("WARNING", "opendml"):
+        assert work.of(lambda: results(model(), rows(40), rows(9))) == (expected[2:] + expected[:2], NOTHING)
+    assert not caplog.records
+
+
+def test_progress_says_that_loading_packs(work: Work, capsys: pytest.CaptureFixture[str]) -> None:
+    work.of(lambda: results(model(), X))
+    loaded, _ = work.of(lambda: dml.onnx.load(model(), progress=True))
+    assert "constants packed" in capsys.readouterr().err
+    loaded(X)
+    assert capsys.readouterr().err == ""
+
+
+@has_fork
+def test_the_child_of_a_fork_runs_what_was_loaded_before(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, _ = work.of(lambda: results(model(), X))
+    loaded, _ = work.of(lambda: dml.onnx.load(model()))
+    without_preparation(monkeypatch)
+    assert succeeds_in_child(lambda: [each.tobytes() for each in loaded(X).values()] == expected, seconds=20)
+
+
 UNIMPORTED = """
 import sys
 import numpy as np, opendml as dml
-dml.onnx.load(sys.argv[1])(np.ones((int(sys.argv[2]), 48), np.float32))
-print([name for name in ("onnx", "opendml.compiler.fuse") if name in sys.modules])
+x = np.ones((int(sys.argv[2]), 48), np.float32)
+if sys.argv[3] == "load":
+    dml.onnx.load(sys.argv[1])(x)
+else:
+    options = dml.onnx.SessionOptions()
+    options.intra_op_num_threads = 1
+    dml.onnx.InferenceSession(sys.argv[1], options).run(None, {"x": x})
+names = "onnx", "opendml.compiler.fuse", "opendml.runtime.objects.device"
+print([name for name in names if name in sys.modules])
 """
 
 
-def test_a_known_run_imports_neither_the_onnx_package_nor_the_compiler(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["load", "session"])
+def test_a_known_run_imports_neither_the_onnx_package_nor_the_compiler(kind: str, tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(model())
     env = os.environ | {"OPENDML_CACHE_DIRECTORY": str(tmp_path / "cache"), object_cache.PLANS_VARIABLE: "1"}
     command = [sys.executable, "-c", UNIMPORTED, str(tmp_path / "model.onnx")]
     runs = [
         subprocess.run(
-            [*command, size], env=env, check=True, capture_output=True, text=True, timeout=60
+            [*command, size, kind], env=env, check=True, capture_output=True, text=True, timeout=60
         ).stdout
         for size in ("9", "9", "14")
     ]
-    assert runs == ["['onnx', 'opendml.compiler.fuse']\n", "[]\n", "[]\n"]
+    assert runs == ["['onnx', 'opendml.compiler.fuse', 'opendml.runtime.objects.device']\n", "[]\n", "[]\n"]

@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
+from opendml.spec.wording import shown
 from opendml.targets.executable import Executable, Instance, Runnable, TracedExecutable, TracedProgram
 from opendml.targets.hosted import HostedInstance
 from opendml.targets.memory import OwnMemory, Place, TensorMemory
@@ -20,6 +22,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_THREADS = 1024
 """Threads that may share a dispatch, at most. Each needs scratch memory in the arenas."""
+
+
+def require_threads(threads: object) -> None:
+    """Raise InvalidArgument unless an argument is a number of threads, or None."""
+    if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS):
+        raise InvalidArgument(f"threads: {shown(threads)}; 1 to {MOST_THREADS}, or None for all")
 
 
 class DeviceBackend(ABC):

@@ -184,13 +184,15 @@ def free_key(key: str, read: Callable[[str], object | None]) -> str:
     return next((each for each in keys if read(each) is None), keys[-1])
 
 
-def write_object(key: str, code: bytes, kind: str = "o") -> None:
+def write_object(key: str, code: bytes, kind: str = "o", *, warns: bool = True) -> None:
     """Store an object, so that other processes see all of it or nothing. If that fails, nothing is left of
-    it, and a warning is logged once. Now and then the objects that were used longest ago are removed.
+    it, and a warning is logged once if it `warns`. Now and then the objects that were used longest ago are
+    removed.
 
     Args:
         key, kind: as of `read_object`.
         code: the object.
+        warns: whether the process compiles more if it is not stored.
 
     Raises:
         InvalidArgument: OPENDML_CACHE_BYTES is no whole number.
@@ -209,7 +211,10 @@ def write_object(key: str, code: bytes, kind: str = "o") -> None:
         if int(key[:8], 16) * most < 2**32 * _SCANS * len(code):
             _remove_oldest(folder, most)
     except (OSError, MemoryError) as error:
-        _warn(error)
+        if warns:
+            _warn(error)
+        else:
+            log.debug("%s is not written to the cache: %s", key, error)
 
 
 def trusted_file(file: CompiledFile, trusted: bool, where: str) -> CompiledFile | None:

@@ -20,10 +20,9 @@ from opendml.frontends.onnx.load_checks import require_possible
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode
-from opendml.frontends.onnx.opening import tensor_info
 from opendml.frontends.onnx.segment import Segment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
-from opendml.frontends.onnx.tensor_info import TensorInfo
+from opendml.frontends.onnx.tensor_info import TensorInfo, tensor_info
 from opendml.frontends.onnx.trace import Tracer
 from opendml.frontends.onnx.values import RuntimeValue, sizes_of_type
 from opendml.runtime.objects.device import as_device

@@ -44,7 +44,7 @@ from opendml.model_files import hold_file, open_file
 from opendml.program.buckets import Bucket, bucket_of
 from opendml.runtime.graphs.shared import kept_memory
 from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
-from opendml.targets.compiled_files import CompiledFile, is_compiled_file
+from opendml.targets.compiled_files import CompiledFile, is_compiled_file, recorder
 from opendml.targets.memory import address_of
 from opendml.targets.object_cache import (
     MOST_PLANS,
@@ -104,6 +104,36 @@ class ModelFacts:
     def symbols(self) -> dict[str, Symbols]:
         """The open dimensions of the inputs."""
         return symbols_of((each.name, each.sizes) for each in self.declared)
+
+
+@dataclass(frozen=True)
+class _FirstRun:
+    """The first run of a model in a process.
+
+    Args:
+        form: its form and bucket.
+        dimensions: the sizes of its open dimensions.
+    """
+
+    form: _Form
+    dimensions: Mapping[str, int]
+
+    def to_json(self) -> list[Any]:
+        """Return it as JSON."""
+        return [_forms_to_json(self.form[0]), self.dimensions]
+
+
+def _first_from_json(data: Any) -> _FirstRun | None:
+    """Return the run that `_FirstRun.to_json` has made JSON of. None: there was none."""
+    if data is None:
+        return None
+    forms, dimensions = data
+    named = [(name, each and (tuple(each[0]), type_of(each[1]))) for name, each in forms]
+    return _FirstRun((tuple(named), bucket_of(dimensions.values())), dimensions)
+
+
+def _forms_to_json(forms: Sequence[tuple[str, Form]]) -> list[Any]:
+    return [(name, each and (each[0], type_text(each[1]))) for name, each in forms]
 
 
 def known_model(
@@ -180,6 +210,12 @@ class KnownModel(Locked):
         self._runs: dict[Hashable, KnownRun] = {}
         """The runs of these plans by the exact sizes and types of their inputs."""
         self._is_new = False
+        self._declarations: dict[str, Any] = {}
+        """The declarations as JSON."""
+        self._first: _FirstRun | None = None
+        """The run that this process or the last one began with."""
+        self._has_run = False
+        """Whether this process has run the model."""
 
     def facts(self) -> ModelFacts | None:
         """Return the declarations of the model, if they are in the cache."""
@@ -192,10 +228,11 @@ class KnownModel(Locked):
                 for name in ("inputs", "outputs", "declared")
             }
             facts = ModelFacts(each["inputs"], each["outputs"], each["declared"], int(data["held"]))
+            self._first = _first_from_json(data.pop("first", None))
         except _DAMAGED as error:
             log.debug("known model %s cannot be read: %s", self._key, error)
             return None
-        self._symbols = facts.symbols
+        self._symbols, self._declarations = facts.symbols, data
         return facts
 
     def write_facts(self, facts: ModelFacts) -> None:
@@ -205,7 +242,38 @@ class KnownModel(Locked):
             for name in ("inputs", "outputs", "declared")
         }
         self._symbols, self._is_new = facts.symbols, True
-        _write(self._key, {**every, "held": facts.held})
+        self._declarations = {**every, "held": facts.held}
+        _write(self._key, self._declarations)
+
+    def prepare(self, models: ModelCache) -> None:
+        """Link the code and pack the constants of the plan that the last process began with, if there is one.
+
+        Constants that only other plans read are packed when these run. So a process that begins like the last
+        one holds no constants that it does not need.
+
+        Args:
+            models: has the memory that all sizes share, and learns what is held.
+
+        Raises:
+            Error: as of a run.
+        """
+        first = self._first
+        if first is None or recorder() is not None:
+            return  # A compiled file has only what its run needs.
+        with self._lock, collection_paused():
+            plans = self._plans_of(first.form)
+            plan = next((each for each in plans if each.serves(first.dimensions)), None)
+            if plan is not None and self._is_started(plan, plans, first.form, models):
+                models.use([plan])
+
+    def _note_first(self, form: _Form, dimensions: Dimensions) -> None:
+        """Note in the cache that this process has begun with a run, unless the last one has begun so too."""
+        if self._has_run:
+            return
+        self._has_run, first = True, _FirstRun(form, dict(dimensions))
+        if first != self._first:
+            self._first = first
+            _write(self._key, {**self._declarations, "first": first.to_json()}, warns=False)
 
     def tracing(self) -> AbstractContextManager[None]:
         """Return the context of a trace. The code of a new model is mostly not in the cache."""
@@ -242,23 +310,28 @@ class KnownModel(Locked):
         form = self._form_of(inputs, dimensions)
         if form is None:
             return None
-        plans = self._plans.get(form)
-        if plans is None:
-            plans = list(self._read_plans(self._key_of(form))) if reads else []
-            if not plans:
-                return None
-            self._plans[form] = plans
+        plans = self._plans_of(form) if reads else self._plans.get(form, [])
         for plan in list(plans):
-            if plan.kept is None:
-                if not plan.serves(dimensions):
-                    continue
-                if not self._start(plan, form, models):
-                    plans.remove(plan)
-                    continue
+            if not plan.serves(dimensions) or not self._is_started(plan, plans, form, models):
+                continue
             run = plan.at(dimensions)
             if run is not None:
+                self._note_first(form, dimensions)
                 return run
         return None
+
+    def _plans_of(self, form: _Form) -> list[KnownPlan]:
+        """Return the plans of a form, those in the cache if this process has none."""
+        plans = self._plans.get(form) or list(self._read_plans(self._key_of(form)))
+        if plans:
+            self._plans[form] = plans
+        return plans
+
+    def _is_started(self, plan: KnownPlan, plans: list[KnownPlan], form: _Form, models: ModelCache) -> bool:
+        """Start a plan unless it is, or drop it from the plans of its form. Return whether it can run."""
+        if plan.kept is None and not self._start(plan, form, models):
+            plans.remove(plan)
+        return plan.kept is not None
 
     @property
     def is_read(self) -> bool:
@@ -330,7 +403,8 @@ class KnownModel(Locked):
             constants: the constants that the executable reads, and their identities.
             read: the large initializers whose contents the trace has read.
         """
-        form = self._form_of(inputs, {})
+        dimensions: Dimensions = {}
+        form = self._form_of(inputs, dimensions)
         if form is None:
             return False
         key = self._key_of(form)
@@ -351,6 +425,7 @@ class KnownModel(Locked):
             "read": [[*(self._place(each) or ()), _digest(each)] for each in read],
         }
         _write(free_key(key, _read), data)
+        self._note_first(form, dimensions)
         plan = written.known()
         plan.on_forget = partial(self._forget, plan, form)
         with self._lock:
@@ -367,8 +442,7 @@ class KnownModel(Locked):
     def _key_of(self, form: _Form) -> str:
         """Return the key of runs of a form in a bucket."""
         forms, bucket = form
-        named = [(name, each and (each[0], type_text(each[1]))) for name, each in forms]
-        return hashlib.sha256(f"{self._key}\n{named}\n{bucket}".encode()).hexdigest()
+        return hashlib.sha256(f"{self._key}\n{_forms_to_json(forms)}\n{bucket}".encode()).hexdigest()
 
     def _place(self, array: Array) -> list[Any] | None:
         """Return where an array or its copy lies in the bytes of the model. None: elsewhere."""
@@ -486,5 +560,5 @@ def _read(key: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _write(key: str, data: Mapping[str, Any]) -> None:
-    write_object(key, json.dumps(data, separators=(",", ":")).encode(), _KIND)
+def _write(key: str, data: Mapping[str, Any], *, warns: bool = True) -> None:
+    write_object(key, json.dumps(data, separators=(",", ":")).encode(), _KIND, warns=warns)

@@ -13,6 +13,7 @@ import numpy as np
 from opendml.across_forks import importing
 from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.frontends.onnx.device_choice import DeviceChoice, device_of
 from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, known_model
 from opendml.frontends.onnx.known_runs import KnownRun
@@ -46,7 +47,7 @@ class OnnxModel(Locked):
     def __init__(
         self,
         name: str,
-        device: str | Device | None,
+        device: str | Device | DeviceChoice | None,
         facts: ModelFacts,
         opened: Opened | Callable[[], Opened],
         cache: ModelCache,
@@ -65,10 +66,7 @@ class OnnxModel(Locked):
     @property
     def device(self) -> Device:
         """The device that the model runs on."""
-        # A known model needs no device of DirectML's object model, which takes long to import.
-        with importing:
-            from opendml.runtime.objects.device import as_device
-        return as_device(self._given_device)
+        return device_of(self._given_device)
 
     @property
     def _traced(self) -> Opened:
@@ -143,6 +141,14 @@ class OnnxModel(Locked):
             with reading(file), progress_shown(self._progress):
                 results = self._run_traced(given)
         return dict(zip(self.output_names, results, strict=True))
+
+    def _prepare(self, known: KnownModel) -> None:
+        """Link and pack what the last process began with. An error here is one of the run that needs it."""
+        with reading(known.file), progress_shown(self._progress):
+            try:
+                known.prepare(self._cache)
+            except Error as error:
+                log.debug("%s: not prepared: %s", self._name, error)
 
     def _known_run(self, given: Mapping[str, Any]) -> KnownRun | None:
         """Return the known run of inputs of these sizes and types. None: they have to be traced, or were."""
@@ -415,7 +421,7 @@ def load(
 
 def load_model(
     model: ModelLike,
-    device: str | Device | None,
+    device: str | Device | DeviceChoice | None,
     sizes: Sizes,
     limits: Limits | None,
     most_kept_bytes: int | None,
@@ -434,7 +440,7 @@ def load_model(
             with importing:
                 from opendml.frontends.onnx.opening import opened_model
             with metered(limit.limits), meter().timed("compile_seconds", "loading the model"):
-                return opened_model(source, device, sizes, require_used, cache, weights)
+                return opened_model(source, device_of(device), sizes, require_used, cache, weights)
 
         with reading(file):
             facts = None if known is None else known.facts()
@@ -443,7 +449,9 @@ def load_model(
         if facts is not None and known is not None:
             cache.shared.share(weights.stamps, known.backend)
             limit.hold(max(facts.held - limit.held, 0), name)
-            return OnnxModel(name, device, facts, opened, cache, known, progress)
+            loaded = OnnxModel(name, device, facts, opened, cache, known, progress)
+            loaded._prepare(known)
+            return loaded
         limit.held = before
         with progress_shown(progress):
             now = opened()

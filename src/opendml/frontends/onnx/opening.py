@@ -16,13 +16,12 @@ from opendml.frontends.onnx.load_checks import require_possible, require_runnabl
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.sizes import Sizes
-from opendml.frontends.onnx.tensor_info import TensorInfo
+from opendml.frontends.onnx.tensor_info import tensor_info
 from opendml.frontends.onnx.trace import Tracer, TraceStep
-from opendml.frontends.onnx.values import sizes_of_type
 from opendml.frontends.onnx.weights import Weights
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.traced_model import TracedModel, has_plans
-from opendml.runtime.objects.device import Device, as_device
+from opendml.runtime.objects.device import Device
 
 if TYPE_CHECKING:
     from opendml.runtime.graphs.model import Model
@@ -117,7 +116,7 @@ class Opened:
 
 def opened_model(
     model: ModelLike,
-    device: str | Device | None,
+    device: Device,
     sizes: Sizes,
     require_used: bool,
     cache: ModelCache,
@@ -136,7 +135,7 @@ def opened_model(
     read, name, weights = read_model(model, weights=weights)
     if require_used:
         sizes.require_used([read], name)
-    return opened_proto(sizes.of(read, name), name, as_device(device), cache, weights)
+    return opened_proto(sizes.of(read, name), name, device, cache, weights)
 
 
 def opened_proto(
@@ -155,11 +154,3 @@ def opened_proto(
     except Error as error:
         raise error._within(name) from error
     return Opened(model, name, facts, tracer, weights)
-
-
-def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
-    """Return the declaration of an input or an output."""
-    element = value.type.tensor_type.elem_type
-    if element in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
-        return TensorInfo(value.name, None, sizes_of_type(value.type))
-    return TensorInfo(value.name, onnx.helper.tensor_dtype_to_np_dtype(element), sizes_of_type(value.type))

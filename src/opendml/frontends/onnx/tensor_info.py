@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opendml.across_forks import importing
+
+if TYPE_CHECKING:
+    import onnx
 
 
 @dataclass(frozen=True)
@@ -59,3 +62,15 @@ def type_of(text: str) -> np.dtype[Any]:
         return np.dtype(type)
     except TypeError as error:
         raise ValueError(f"{text!r} is no type") from error
+
+
+def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
+    """Return the declaration of an input or an output."""
+    with importing:
+        import onnx
+
+        from opendml.frontends.onnx.values import sizes_of_type
+    element = value.type.tensor_type.elem_type
+    if element in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+        return TensorInfo(value.name, None, sizes_of_type(value.type))
+    return TensorInfo(value.name, onnx.helper.tensor_dtype_to_np_dtype(element), sizes_of_type(value.type))

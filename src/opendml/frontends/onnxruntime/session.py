@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Thread
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-import onnx
-
+from opendml.across_forks import importing
 from opendml.budget import Limits
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.frontends.onnx.device_choice import DeviceChoice
 from opendml.frontends.onnx.device_tensor import DeviceTensor
 from opendml.frontends.onnx.model import load_model, require_by_name
-from opendml.frontends.onnx.model_file import ModelLike
-from opendml.frontends.onnx.opening import tensor_info
+from opendml.frontends.onnx.tensor_info import TensorInfo
 from opendml.frontends.onnxruntime.devices import (
     OrtAllocatorType,
     OrtEpDevice,
@@ -25,10 +23,14 @@ from opendml.frontends.onnxruntime.devices import (
 )
 from opendml.frontends.onnxruntime.options import RunOptions, SessionOptions
 from opendml.frontends.onnxruntime.providers import DEVICES, Provider, choose_provider
-from opendml.frontends.onnxruntime.values import IOBinding, OrtValue, type_text
-from opendml.runtime.graphs.caches import bound_caches
-from opendml.runtime.objects.device import Device
+from opendml.frontends.onnxruntime.values import IOBinding, OrtValue, element_type_of, type_text
 from opendml.spec.wording import shown
+from opendml.targets.backend import require_threads
+
+if TYPE_CHECKING:
+    import onnx
+
+    from opendml.frontends.onnx.model_file import ModelLike
 
 _IGNORED_ARGUMENTS = ("disabled_optimizers", "enable_fallback", "read_config_from_model")
 
@@ -112,7 +114,8 @@ class InferenceSession:
     ) -> None:
         options = self._options
         kind, self._providers = choose_provider(providers, provider_options)
-        device = Device(kind, threads=options.threads)
+        device = DeviceChoice(kind, options.threads)
+        require_threads(device.threads)
         sizes, most = options.sizes, options.most_kept_bytes
         self.model = load_model(self._source, device, sizes, self._limits, most)
 
@@ -256,6 +259,8 @@ class InferenceSession:
             raise InvalidArgument("run_with_iobinding: no output is bound")
         feed = iobinding.feed()
         memory = iobinding.memory()
+        with importing:
+            from opendml.runtime.graphs.caches import bound_caches
         caches = bound_caches(feed, memory)
         if caches is None:
             bound = {name: each for name, each in memory.items() if isinstance(each, DeviceTensor)}
@@ -266,15 +271,16 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """Return the inputs that every run needs."""
-        return self._inputs(with_initializer=False)
+        return self._args(self.model.inputs)
 
     def get_outputs(self) -> list[NodeArg]:
         """Return the declarations of the outputs."""
-        return [_node_arg(each) for each in self._graph.output]
+        return self._args(self.model.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Return the inputs that have a default, so that a run may omit them."""
-        return self._inputs(with_initializer=True)
+        names = self.model.input_names
+        return self._args([each for each in self.model._declared.values() if each.name not in names])
 
     def get_modelmeta(self) -> ModelMetadata:
         """Return the metadata of the model file."""
@@ -357,13 +363,16 @@ class InferenceSession:
         """Return the options of the session."""
         return self._options
 
-    @property
-    def _graph(self) -> onnx.GraphProto:
-        return self.model._proto.graph
+    def _args(self, declared: Sequence[TensorInfo]) -> list[NodeArg]:
+        """Return declarations. The model is parsed only for types that NumPy does not have."""
+        return [NodeArg(each.name, self._type_of(each), list(each.sizes or ())) for each in declared]
 
-    def _inputs(self, with_initializer: bool) -> list[NodeArg]:
-        defaults = {each.name for each in self._graph.initializer}
-        return [_node_arg(each) for each in self._graph.input if (each.name in defaults) == with_initializer]
+    def _type_of(self, declared: TensorInfo) -> str:
+        if declared.type is not None:
+            return f"tensor({type_text(declared.type)})"
+        graph = self.model._proto.graph
+        every = {each.name: each.type for each in (*graph.input, *graph.output)}
+        return _type_text(every[declared.name])
 
 
 def _host_memory() -> OrtMemoryInfo:
@@ -388,10 +397,6 @@ def _on_host(feed: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each.numpy() if isinstance(each, DeviceTensor) else each for name, each in feed.items()}
 
 
-def _node_arg(value: onnx.ValueInfoProto) -> NodeArg:
-    return NodeArg(value.name, _type_text(value.type), list(tensor_info(value).sizes or ()))
-
-
 def _type_text(type: onnx.TypeProto) -> str:
     """Return a type as ONNX Runtime writes it."""
     match type.WhichOneof("value"):
@@ -409,6 +414,8 @@ def _type_text(type: onnx.TypeProto) -> str:
 
 
 def _element_text(type: int) -> str:
+    with importing:
+        import onnx
     if type == onnx.TensorProto.STRING:
         return "string"
-    return type_text(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(type)))
+    return type_text(element_type_of(type))

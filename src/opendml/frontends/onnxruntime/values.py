@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-import onnx
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor, over_memory, uploaded
-from opendml.frontends.onnx.values import Array
 from opendml.frontends.onnxruntime.devices import OrtMemoryInfo, memory_kind
 from opendml.runtime.memory.foreign import as_numpy
 from opendml.spec.wording import shown
-from opendml.targets.memory import Place
+from opendml.targets.memory import Array, Place
 from opendml.targets.registry import backend_at, backend_of
 
 if TYPE_CHECKING:
@@ -25,9 +24,11 @@ if TYPE_CHECKING:
 
 def element_type_of(type: Any) -> np.dtype[Any]:
     """Return the NumPy type for a NumPy type or a number of onnx.TensorProto."""
-    found: np.dtype[Any] = np.dtype(
-        onnx.helper.tensor_dtype_to_np_dtype(type) if isinstance(type, int) else type
-    )
+    if isinstance(type, int):
+        with importing:
+            import onnx
+        type = onnx.helper.tensor_dtype_to_np_dtype(type)
+    found: np.dtype[Any] = np.dtype(type)
     return found
 
 
@@ -179,6 +180,8 @@ class OrtValue:
 
     def element_type(self) -> int:
         """Return the number of the element type in onnx.TensorProto."""
+        with importing:
+            import onnx
         return int(onnx.helper.np_dtype_to_tensor_dtype(self._content.dtype))
 
     def tensor_size_in_bytes(self) -> int:

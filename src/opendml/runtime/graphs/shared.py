@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -38,6 +39,11 @@ class ConstantStore(Locked):
     def __init__(self) -> None:
         super().__init__()
         self._kept: WeakValueDictionary[Hashable, PreparedMemory] = WeakValueDictionary()
+
+    @property
+    def filling(self) -> AbstractContextManager[object]:
+        """The context in which constants are prepared. Threads that load one file at once take turns."""
+        return self._lock
 
     @property
     def bytes(self) -> int:
@@ -91,6 +97,18 @@ def kept_memory(
     Returns:
         The memory of all that the executable keeps.
     """
+    with store.filling:
+        return _kept_memory(executable, backend, identities, store, fill)
+
+
+def _kept_memory(
+    executable: Executable,
+    backend: DeviceBackend,
+    identities: Mapping[int, Hashable],
+    store: ConstantStore,
+    fill: Callable[[Sequence[int], Container[int]], object],
+) -> tuple[PreparedMemory, ...]:
+    """Prepare constants while no other thread does; see `kept_memory`."""
     kept = executable.kept
     keys: list[Hashable] = []
     for each in kept:

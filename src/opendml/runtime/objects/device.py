@@ -37,7 +37,7 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 from opendml.spec.values import DataTypeLike, as_member, as_plain
 from opendml.spec.wording import shown
-from opendml.targets.backend import MOST_THREADS
+from opendml.targets.backend import require_threads
 from opendml.targets.registry import backend_of
 
 
@@ -74,8 +74,7 @@ class Device(Named, Locked):
         debug: Callable[[Intermediate], object] | str | PathLike[str] | None = None,
     ) -> None:
         self._backend = backend_of(kind)
-        if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS):
-            raise InvalidArgument(f"threads: {shown(threads)}; 1 to {MOST_THREADS}, or None for all")
+        require_threads(threads)
         self._backend.open()
         super().__init__()
         self.kind = kind

@@ -1,0 +1,40 @@
+"""Devices that are made when something needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from opendml.across_forks import cached_property, importing
+
+if TYPE_CHECKING:
+    from opendml.runtime.objects.device import Device
+
+
+@dataclass(frozen=True)
+class DeviceChoice:
+    """The kind of a device, and the number of its threads.
+
+    A known model needs no more. Importing DirectML's object model takes a quarter of the time until its first
+    result.
+    """
+
+    kind: str
+    threads: int | None
+    _debug: ClassVar[None] = None
+
+    @cached_property
+    def device(self) -> Device:
+        """The device."""
+        with importing:
+            from opendml.runtime.objects.device import Device
+        return Device(self.kind, threads=self.threads)
+
+
+def device_of(device: str | Device | DeviceChoice | None) -> Device:
+    """Return a device, that of a choice, the default device of a kind, or that of the CPU."""
+    if isinstance(device, DeviceChoice):
+        return device.device
+    with importing:
+        from opendml.runtime.objects.device import as_device
+    return as_device(device)
