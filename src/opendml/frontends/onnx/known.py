@@ -215,7 +215,7 @@ class KnownModel(Locked):
         self._first: _FirstRun | None = None
         """The run that this process or the last one began with."""
         self._has_run = False
-        """Whether this process has run the model."""
+        """True once this process has run the model."""
 
     def facts(self) -> ModelFacts | None:
         """Return the declarations of the model, if they are in the cache."""
