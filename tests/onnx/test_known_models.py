@@ -367,6 +367,54 @@ def test_loading_links_and_packs_what_the_last_process_began_with(
     assert found(rows(40)).tobytes() == expected[1]
 
 
+def fixed(body: str = "y = MatMul (h, v)") -> bytes:
+    """Return a model whose sizes are fixed."""
+    read = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[3, 48] x) => (float[3, 32] y) {{ h = MatMul (x, w) {body} }}"""
+    )
+    for name, array in (("w", W), ("v", V)):
+        read.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return bytes(read.SerializeToString())
+
+
+def test_a_new_model_of_fixed_sizes_is_compiled_while_it_is_loaded(
+    work: Work, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded, counts = work.of(lambda: dml.onnx.load(fixed(), progress=True))
+    assert counts["fused"] > 0
+    assert "traced for inputs of sizes [[3, 48]]" in capsys.readouterr().err
+    with monkeypatch.context() as block:
+        without_preparation(block)
+        block.setattr(planning, "fuse", None)
+        np.testing.assert_allclose(loaded(X)["y"], X @ W @ V, 1e-4, 1e-4)
+    assert capsys.readouterr().err == ""
+    expected = loaded(X)["y"]
+    found, counts = work.of(lambda: dml.onnx.load(fixed()))
+    assert counts == NOTHING
+    without_preparation(monkeypatch)
+    np.testing.assert_array_equal(found(X)["y"], expected)
+
+
+def test_a_model_of_fixed_sizes_is_compiled_up_to_the_first_content(work: Work) -> None:
+    body = """s = ReduceSum <keepdims = 0> (h)
+    zero = Constant <value_float = 0.0> ()
+    c = Greater (s, zero)
+    y = If (c) <then_branch = yes () => (a) { a = MatMul (h, v) },
+                else_branch = no () => (b) { m = Neg (h) b = MatMul (m, v) }>"""
+    loaded, counts = work.of(lambda: dml.onnx.load(fixed(body)))
+    assert counts["fused"] > 0
+    for x in (X, -X):
+        sign = np.sign((x @ W).sum())
+        np.testing.assert_allclose(loaded(x)["y"], sign * (x @ W @ V), 1e-4, 1e-4)
+
+
+def test_what_fails_to_compile_fails_in_the_run(work: Work) -> None:
+    loaded, _ = work.of(lambda: dml.onnx.load(fixed("y = MatMul (x, v)")))
+    with pytest.raises(dml.Error, match="MatMul"):
+        loaded(X)
+
+
 def test_threads_that_load_a_file_at_once_pack_its_weights_once(
     work: Work, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from opendml.across_forks import importing
 from opendml.signals import deferred_signals
-from opendml.spec.schema import operators as directml_operators
+from opendml.spec.facts import operator_facts
 
 C = TypeVar("C", bound=Callable[..., Any])
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,7 +47,7 @@ class Registry(Generic[C]):
             ValueError: an operator has a converter of this version, or DirectML has no such operator.
         """
         meant = to.split() if isinstance(to, str) else [getattr(to, "func", to).__name__.upper()]
-        if unknown := [each for each in meant if each not in directml_operators()]:
+        if unknown := [each for each in meant if each not in operator_facts()]:
             raise ValueError(f"{', '.join(names)}: DirectML has no operator {', '.join(unknown)}")
 
         def register(converter: F) -> F:

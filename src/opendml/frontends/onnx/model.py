@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 class OnnxModel(Locked):
     """A loaded ONNX model, which is compiled for the sizes and types of its inputs on their first use.
 
-    Several threads may call it.
+    If all sizes of its inputs are fixed, its first graph is compiled while it is loaded on the CPU. Several
+    threads may call it.
     """
 
     def __init__(
@@ -150,6 +151,44 @@ class OnnxModel(Locked):
             except Error as error:
                 log.debug("%s: not prepared: %s", self._name, error)
 
+    def _compile_fixed(self) -> None:
+        """Compile the first graph of a new model now, if all sizes of its inputs are fixed.
+
+        An error here is one of the run that needs the graph.
+        """
+        if not self._tracer.device._backend.keeps_plans:
+            return
+        given = dict[str, Any]()
+        for info in self.inputs:
+            sizes = [size for size in info.sizes or () if isinstance(size, int) and size > 0]
+            if info.type is None or info.sizes is None or len(sizes) < len(info.sizes):
+                return
+            # It takes the memory of one number.
+            given[info.name] = np.broadcast_to(np.zeros((), info.type), sizes)
+        dimensions, began = dict[str, int](), time.perf_counter()
+        with progress_shown(self._progress), self._tracing():
+            try:
+                step = self._tracer.prepare(given, dimensions)
+            except Error as error:
+                log.debug("%s: not compiled: %s", self._name, error)
+                return
+            if step is None:
+                return
+            self._tell_traced(given, began)
+            if self._known is not None and step.next_state is None:
+                self._noted |= self._traced.note(self._known, step, given, dimensions)
+
+    def _tracing(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._known is None else self._known.tracing()
+
+    def _tell_traced(self, given: Mapping[str, Any], began: float) -> None:
+        tell(
+            "%s: traced for inputs of sizes %s, which it had not met, in %.2f s",
+            self._name,
+            [list(each.shape) for each in given.values() if isinstance(each, np.ndarray)],
+            time.perf_counter() - began,
+        )
+
     def _known_run(self, given: Mapping[str, Any]) -> KnownRun | None:
         """Return the known run of inputs of these sizes and types. None: they have to be traced, or were."""
         if self._known is None:
@@ -161,17 +200,12 @@ class OnnxModel(Locked):
     def _run_traced(self, given: dict[str, Any]) -> list[Any]:
         """Run the traced model. Note the run for other processes if it is new, without caches in place."""
         contents, dimensions, began = given.copy(), dict[str, int](), time.perf_counter()
-        with nullcontext() if self._known is None else self._known.tracing():
+        with self._tracing():
             tracer = self._tracer
             before, planned = tracer.traced_count, tracer.planned_count
             steps = list(tracer.steps(contents, dimensions))
         if tracer.traced_count > before:
-            tell(
-                "%s: traced for inputs of sizes %s, which it had not met, in %.2f s",
-                self._name,
-                [list(each.shape) for each in given.values() if isinstance(each, np.ndarray)],
-                time.perf_counter() - began,
-            )
+            self._tell_traced(given, began)
         is_new = tracer.traced_count > before or tracer.planned_count > planned
         if self._known is not None and is_new and len(steps) == 1 and type(given) is dict:
             self._noted |= self._traced.note(self._known, steps[0], given, dimensions)
@@ -459,7 +493,9 @@ def load_model(
         cache.shared.share(weights.stamps, now.tracer.device._backend)
         if known is not None and now.weights.are_within(known.content):
             known.write_facts(now.facts)
-        return OnnxModel(now.name, device, now.facts, now, cache, known, progress)
+        loaded = OnnxModel(now.name, device, now.facts, now, cache, known, progress)
+        loaded._compile_fixed()
+        return loaded
 
 
 def model_of(model: onnx.ModelProto, name: str, device: Device, weights: Weights | None = None) -> OnnxModel:

@@ -80,12 +80,13 @@ def _parsed(content: Content, name: str, weights: Weights) -> onnx.ModelProto:
     if not content:
         raise InvalidArgument(f"{name}: no ONNX model: it is empty")
     allowed = meter().limits.memory_bytes - meter().held
-    if _MOST_GROWTH * len(content) > allowed:
-        size = parsed_size(content, onnx.ModelProto.DESCRIPTOR, allowed)
+    message = without_weights(content, weights)
+    if _MOST_GROWTH * len(message) > allowed:
+        size = parsed_size(message, onnx.ModelProto.DESCRIPTOR, allowed)
         meter().require_memory(size, f"{name}: what its messages take")
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(without_weights(content, weights))
+        model.ParseFromString(message)
     except DecodeError as error:
         raise InvalidArgument(f"{name}: no ONNX model ({error})") from error
     if not model.HasField("graph"):

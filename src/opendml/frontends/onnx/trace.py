@@ -34,7 +34,7 @@ from opendml.frontends.onnx.dimensions import (
     traced_value,
 )
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
-from opendml.frontends.onnx.forms import Dimensions, RunForms, Symbols, forms_of, symbols_of
+from opendml.frontends.onnx.forms import Dimensions, Form, RunForms, Symbols, forms_of, symbols_of
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.inlining import (
@@ -220,17 +220,16 @@ class Tracer(Locked):
             dimensions: receives the traced dimensions of the run.
         """
         key = forms_of(contents, self._symbols, dimensions)
-
-        def first() -> State:
-            values: dict[str, Value] = {
-                name: traced_value(contents[name], form, dimensions) for name, form in key
-            }
-            return State(self._start, ChainMap(values, self._known))
-
         self._weights.require_whole()
         path: list[TraceStep] = []
         with self._model_cache.running(path):
-            step = self._step_for(self._first_steps, key, dimensions, contents, first)
+            step = self._step_for(
+                self._first_steps,
+                key,
+                dimensions,
+                contents,
+                lambda: self._first_state(key, contents, dimensions),
+            )
             while True:
                 path.append(step)
                 behind = step.run(contents, dimensions)
@@ -246,6 +245,36 @@ class Tracer(Locked):
                     contents,
                     lambda: next_state(behind, contents, dimensions),  # noqa: B023
                 )
+
+    def prepare(self, contents: Contents, dimensions: Dimensions) -> TraceStep | None:
+        """Compile the first graph of a run on inputs of these sizes and types, whatever numbers they have.
+
+        Return None if the run begins with something else.
+
+        Args:
+            contents: the inputs by name.
+            dimensions: receives the traced dimensions of the run.
+        """
+        key = forms_of(contents, self._symbols, dimensions)
+        with self._lock, meter().timed("compile_seconds", "tracing the model"):
+            self._weights.require_unchanged()
+            found = self._trace(self._first_state(key, contents, dimensions), dimensions, only_graphs=True)
+            if found is None or not found.serves(dimensions, contents):
+                return None
+            self.traced_count += 1
+            found.siblings = self._first_steps.setdefault(key, [])
+            found.siblings.append(found)
+            self._model_cache.use([found])
+            return found
+
+    def _first_state(
+        self, key: tuple[tuple[str, Form], ...], contents: Contents, dimensions: Dimensions
+    ) -> State:
+        """Return the state before a run on inputs of some form."""
+        values: dict[str, Value] = {
+            name: traced_value(contents[name], form, dimensions) for name, form in key
+        }
+        return State(self._start, ChainMap(values, self._known))
 
     def _note_plans(self, step: TraceStep) -> None:
         """Tell the cache of models if a step takes more memory, because of a plan for other sizes."""
@@ -274,29 +303,46 @@ class Tracer(Locked):
                 with meter().timed("compile_seconds", "tracing the model"):
                     self.traced_count += 1
                     is_exact = self._unplanned[key] >= _MOST_UNPLANNED
-                    found = self._trace(state(), dimensions, is_exact)
+                    found = self._traced(state(), dimensions, is_exact)
                     if not found.serves(dimensions, contents):
                         # The device cannot compile it with traced sizes.
                         self._unplanned[key] += 1
-                        found = self._trace(state(), dimensions, is_exact=True)
+                        found = self._traced(state(), dimensions, is_exact=True)
                 found.siblings = steps.setdefault(key, [])
                 found.siblings.append(found)
             return found
 
-    def _trace(self, state: State, dimensions: Dimensions, is_exact: bool = False) -> TraceStep:
+    def _traced(self, state: State, dimensions: Dimensions, is_exact: bool = False) -> TraceStep:
         """Return the next step from a state, for traced sizes or for those of this run."""
+        found = self._trace(state, dimensions, is_exact)
+        assert found is not None
+        return found
+
+    def _trace(
+        self, state: State, dimensions: Dimensions, is_exact: bool = False, only_graphs: bool = False
+    ) -> TraceStep | None:
+        """Return the next step from a state; None if a graph is wanted, and it is something else."""
         used = []
         while True:
             segment = Segment(state.values, self._model_cache.shared, dimensions, is_exact)
-            found = self._step_from(state, segment)
+            found = self._step_from(state, segment, only_graphs)
             used.append(segment.dimensions)
             if isinstance(found, TraceStep):
                 found.dimensions = used
+            if not isinstance(found, State):
                 return found
             state = found
 
-    def _step_from(self, state: State, segment: Segment) -> TraceStep | State:
-        """Return the next step from a state, or the state behind nodes that compute nothing."""
+    def _step_from(
+        self, state: State, segment: Segment, only_graphs: bool = False
+    ) -> TraceStep | State | None:
+        """Return the next step from a state, or the state behind nodes that compute nothing.
+
+        Args:
+            state: the state.
+            segment: a graph without nodes.
+            only_graphs: return None instead of steps outside of DirectML.
+        """
         pending = state.pending
         while pending:
             node, rest = pending.popped()
@@ -305,11 +351,15 @@ class Tracer(Locked):
                 pending = rest.prepended(self._convert(node, segment))
             except ValueNeeded as needed:
                 if isinstance(state.values.get(needed.name), RuntimeValue):
+                    if only_graphs:
+                        return None
                     return _branch_step(needed.name, state, self._traces_sizes)
                 return self._segment_step(state, segment, pending)
             except NotExpressible as reason:
                 if not segment.is_empty:
                     return self._segment_step(state, segment, pending)
+                if only_graphs:
+                    return None
                 behind = State(rest, extended(state.values, segment.own))
                 if is_loop(node):
                     return self._loop_step(node, behind)
