@@ -169,7 +169,7 @@ def test_narrow_weights_stay_narrow_in_one_form_for_all_sizes(kind: str) -> None
         x = random(rows, K)
         error = np.abs(model(x)["y"] - x.astype("d") @ values) / (np.abs(x).astype("d") @ np.abs(values))
         assert error.max() < 280 * 2.0**-24
-    assert packed_bytes(model) == pytest.approx(bytes * K * N, rel=0.02)
+    assert packed_bytes(model) == pytest.approx(bytes * K * N, rel=0.03)
     if kind == "MatMulNBits":
         gc.collect()
         graphs = [each for each in gc.get_objects() if isinstance(each, Graph)]
