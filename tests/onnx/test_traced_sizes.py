@@ -277,7 +277,7 @@ def test_graphs_without_plans_are_traced_for_exact_sizes_at_once(monkeypatch: py
     made: list[bool] = []
     trace = Tracer._trace
 
-    def noted(tracer: Tracer, state: Any, dimensions: Any, is_exact: bool = False) -> TraceStep:
+    def noted(tracer: Tracer, state: Any, dimensions: Any, is_exact: bool = False) -> TraceStep | None:
         made.append(is_exact)
         return trace(tracer, state, dimensions, is_exact)
 
