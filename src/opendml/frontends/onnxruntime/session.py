@@ -166,9 +166,10 @@ class InferenceSession:
             bound: the memory of outputs on a device.
             on_device: the names of outputs that are wanted there.
         """
-        place = self.model.device._backend.place
         tensors = {name: each for name, each in feed.items() if isinstance(each, DeviceTensor)}
-        if place is None or not (tensors or bound or on_device):
+        # A known model on the host needs no object of a device.
+        place = self.model.device._backend.place if tensors or bound or on_device else None
+        if place is None:
             return self.model.run(_on_host(feed))
         for name, each in {**tensors, **bound}.items():
             if each.place != place:
