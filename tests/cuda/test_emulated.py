@@ -170,7 +170,7 @@ def test_one_traced_program_computes_what_the_reference_does_for_each_size(make:
     ranges = {name: Dimension(hints[name], 2, 64) for name in trace.dimensions}
     with emulated():
         with trace.within(ranges) as guards:
-            executable = CudaTracedProgram(program).compile(lambda: True)
+            executable = CudaTracedProgram(program).compile()
         assert executable is not None
         conditions = Conditions(guards, executable.sizes)
         for batch, length, keys in ((2, 24, 40), (3, 16, 40), (2, 8, 24), (4, 23, 40), (2, 24, 33)):
@@ -219,7 +219,7 @@ def test_a_depthwise_convolution_with_channels_last_serves_traced_sizes(
     generator = np.random.default_rng(1)
     with emulated():
         with trace.within({name: Dimension(hints[name], 2, 64) for name in hints}) as guards:
-            executable = CudaTracedProgram(program).compile(lambda: True)
+            executable = CudaTracedProgram(program).compile()
         assert executable is not None
         assert [each._launch.pattern.mode for each in executable._traced] == [CudaMode.DEPTHWISE]
         for sizes in (hints | {"batch": 3, "length": 17}, hints | {"length": 8}):

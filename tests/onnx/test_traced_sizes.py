@@ -261,6 +261,25 @@ def test_plans_are_chosen_for_sizes_that_meet_the_guards_of_their_graph() -> Non
     assert all(plan.hints["n"] + plan.hints["m"] == plan.hints["k"] for plan in plans)
 
 
+def test_open_sizes_without_names_are_traced() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 23]> g (float[n, m] x) => (float[n, m] y, int64[2] c) {
+            pads = Constant <value_ints = [0, 3, 0, 1]> ()  p = Pad <mode = "reflect"> (x, pads)
+            s = Shape (p)  rank = Size (s)  two = Constant <value_ints = [1]> ()  c = Expand (rank, two)
+            y = Relu (p) }"""
+    )
+    for dimension in model.graph.input[0].type.tensor_type.shape.dim:
+        dimension.Clear()
+    loaded = dml_onnx.load(model)
+    for n, m in ((4, 9), (5, 12), (2, 10), (1, 11)):
+        x = np.random.default_rng(n).standard_normal((n, m), np.float32)
+        found = loaded.run({"x": x})
+        padded = np.maximum(np.pad(x, ((0, 0), (3, 1)), "reflect"), 0)
+        np.testing.assert_array_equal(found["y"], padded)
+        assert found["c"].tolist() == [2]
+    assert len(traces(loaded)) == 1
+
+
 def test_bodies_of_loops_trace_what_is_open_outside() -> None:
     text = """(float[n] x, int64 trips) => (float[n] y) {
         go = Constant <value_int = 1> ()  b = Cast <to = 9> (go)

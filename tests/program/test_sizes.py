@@ -14,6 +14,7 @@ import pytest
 from opendml.program.size_values import Conditions, Values
 from opendml.program.sizes import (
     Dimension,
+    NotServedError,
     Relation,
     Size,
     Trace,
@@ -144,6 +145,22 @@ def test_a_narrower_range_decides_more_and_keeps_its_guards_apart() -> None:
     assert hint_of(blocks) == 4
     assert hint_of(inner) == 7
     assert not trace.guards
+
+
+def test_a_block_ends_with_the_first_guard_that_sizes_to_serve_do_not_meet() -> None:
+    trace, sizes = of({"length": 50, "batch": 4})
+    length, batch, hints = sizes["length"], sizes["batch"], trace.dimensions
+    with trace.within(hints, {"length": 40, "batch": 4}) as guards:
+        assert length % 2 == 0
+        assert batch < 5
+        assert trace.has_answers({(Relation.NOT_NEGATIVE, (length - 30).polynomial): True})
+        assert not trace.has_answers({(Relation.NOT_NEGATIVE, (length - 45).polynomial): True})
+        with pytest.raises(NotServedError):
+            length > 45  # noqa: B015
+        with pytest.raises(NotServedError):
+            length % 4 == 0  # noqa: B015
+    assert len(guards) == 5
+    assert length > 45
 
 
 def test_a_size_is_an_integer_to_checks_of_types() -> None:

@@ -121,6 +121,16 @@ def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.Monk
     np.testing.assert_array_equal(fresh(given["x"])["y"], results["y"])
 
 
+def test_few_pixels_have_the_bits_of_their_own_launches_after_a_bucket_of_many() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [1, 64, 1, "width"])
+    outputs = {"y": dml.convolution(x, graph.constant(values(128, 64, 1, 1)))}
+    few, first = values(1, 64, 1, 5), graph.compile(outputs)
+    second = graph.compile(outputs)
+    first(values(1, 64, 1, 20))
+    np.testing.assert_array_equal(first(few)["y"], second(few)["y"])
+
+
 def test_words_of_plans_are_those_of_exact_launches() -> None:
     model = model_of()
     for batch in (2, 5, 4, 8, 12, 700, 5000):

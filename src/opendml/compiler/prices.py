@@ -15,7 +15,7 @@ from itertools import islice
 
 from opendml.compiler.view_algebra import IN_MEMORY, above_memory, computed_operands, walk
 from opendml.program.node import COLLECTIVE, FUNCTIONS, Node, Operation, View
-from opendml.program.sizes import hint_of, is_surely_less
+from opendml.program.sizes import are_same, hint_of, is_surely_less
 
 FUNCTION_OPERATIONS = 16
 """Operations that a transcendental function counts for: about the length of its polynomial."""
@@ -189,7 +189,7 @@ def narrowest(value: Node) -> Node:
     result = node = value
     operations = 0
     for _ in range(MOST_COPIED):
-        whole = {id(operand): operand for operand in node.operands if operand.sizes == value.sizes}
+        whole = {id(operand): operand for operand in node.operands if are_same(operand.sizes, value.sizes)}
         operations += node.operation not in _FREE
         if node.operation in IN_MEMORY or len(whole) != 1 or operations > _HIDDEN_OPERATIONS:
             break

@@ -214,9 +214,12 @@ def _padded(x: Node, mode: PaddingMode, fill: Number, before: Sequence[int], aft
     sizes, steps = list(x.sizes), [[0] * len(x.sizes) for _ in x.sizes]
     indices = {}
     for axis, (start, end) in enumerate(zip(before, after, strict=True)):
+        if not (start or end):
+            steps[axis][axis] = 1
+            continue
         if max(start, end) > _most(x.sizes[axis], mode):
             x = _periodic(x, axis, start, end, mode)
-        elif start or end:
+        else:
             indices[axis] = _extended(x.sizes, axis, start, end, mode)
         sizes[axis] += start + end
         steps[axis][axis] = int(axis not in indices)

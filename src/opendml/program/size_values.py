@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from opendml.program.polynomials import Monomial, Polynomial, constant_polynomial
-from opendml.program.sizes import Atom, Relation, Size, TracedFloat, TracedWord
+from opendml.program.sizes import Atom, Relation, Size, TracedFloat, TracedWord, meets
 
 IntegerArray = np.ndarray[Any, np.dtype[np.int64]]
 Guard = tuple[Relation, Size | TracedFloat]
@@ -78,7 +78,7 @@ class Conditions:
         if not self._inner:
             return values
         inner = dict(zip(self._inner, values[self._count :].tolist(), strict=True))
-        if not all(_is_met(relation, number.value(inner)) for relation, number in self._numbers):
+        if not all(meets(relation, number.value(inner)) for relation, number in self._numbers):
             return None
         values = values[: self._count]
         for position, word in self._words:
@@ -105,12 +105,6 @@ class Values:
         values = self._conditions._values(dimensions)
         assert values is not None
         return values
-
-
-def _is_met(relation: Relation, value: float) -> bool:
-    if relation is Relation.NOT_NEGATIVE:
-        return value >= 0
-    return value == 0 if relation is Relation.ZERO else value == value and value != 0
 
 
 def _function_of(

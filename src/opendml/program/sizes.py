@@ -115,6 +115,10 @@ class Atom:
     below: Polynomial | None = None
 
 
+class NotServedError(Exception):
+    """A guard does not hold for the sizes that a block of a trace must serve."""
+
+
 class _State(NamedTuple):
     """The values that a block of a trace replaces."""
 
@@ -124,6 +128,7 @@ class _State(NamedTuple):
     ranges: list[Interval]
     known_ranges: dict[Polynomial, Interval]
     known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]]
+    served: Mapping[str, int] | None
 
 
 class Trace(Locked):
@@ -152,6 +157,7 @@ class Trace(Locked):
         self._known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]] = {}
         self._passes_units = False
         self._answers: Answers | None = None
+        self._served: Mapping[str, int] | None = None
         self._outermost: tuple[int, _State] | None = None
         """The thread that is in a block, and what the block replaced."""
         for name in self.dimensions:
@@ -176,10 +182,20 @@ class Trace(Locked):
             return self.size(name)
 
     @contextmanager
-    def within(self, dimensions: Mapping[str, Dimension]) -> Iterator[Guards]:
-        """Use other hints and narrower ranges in a block, and yield the guards of the block alone."""
+    def within(
+        self, dimensions: Mapping[str, Dimension], served: Mapping[str, int] | None = None
+    ) -> Iterator[Guards]:
+        """Use other hints and narrower ranges in a block, and yield the guards of the block alone.
+
+        Args:
+            dimensions: the hints and ranges.
+            served: sizes for which all guards of the block must hold.
+
+        Raises:
+            NotServedError: the last guard of the block does not hold for `served`.
+        """
         with self._lock:
-            yield from self._within(dimensions)
+            yield from self._within(dimensions, served)
 
     @contextmanager
     def passing_units(self) -> Iterator[None]:
@@ -210,15 +226,16 @@ class Trace(Locked):
                 self._answers = before
 
     def has_answers(self, answers: Answers) -> bool:
-        """Return whether comparisons of sizes have these results for the present hints.
+        """Return whether comparisons of sizes have these results for the present hints, and for the sizes
+        that a block must serve.
 
         If they have, guards are recorded for them.
         """
+        served = self._served
         for (relation, polynomial), answer in answers.items():
-            if polynomial is None:
+            if polynomial is None or meets(relation, self.hint(polynomial)) is not answer:
                 return False
-            value = self.hint(polynomial)
-            if (value >= 0 if relation is Relation.NOT_NEGATIVE else value == 0) is not answer:
+            if served is not None and is_met(relation, self.of(polynomial), served) is not answer:
                 return False
         for relation, polynomial in answers:
             assert polynomial is not None
@@ -236,12 +253,14 @@ class Trace(Locked):
         if polynomial is None or not self._asks_for_unit(relation, polynomial):
             self._answers[relation, polynomial] = answer
 
-    def _within(self, dimensions: Mapping[str, Dimension]) -> Iterator[Guards]:
+    def _within(
+        self, dimensions: Mapping[str, Dimension], served: Mapping[str, int] | None
+    ) -> Iterator[Guards]:
         before = self._state()
         is_outermost = self._outermost is None
         if is_outermost:
             self._outermost = get_ident(), before
-        self.dimensions, self.guards = {**self.dimensions, **dimensions}, {}
+        self.dimensions, self.guards, self._served = {**self.dimensions, **dimensions}, {}, served
         self._hints, self._ranges, self._known_ranges, self._known_quotients = [], [], {}, {}
         try:
             for atom, (least, greatest) in zip(self.atoms, before.ranges, strict=True):
@@ -258,12 +277,12 @@ class Trace(Locked):
 
     def _state(self) -> _State:
         known = self._known_ranges, self._known_quotients
-        return _State(self.dimensions, self.guards, self._hints, self._ranges, *known)
+        return _State(self.dimensions, self.guards, self._hints, self._ranges, *known, self._served)
 
     def _return_to(self, state: _State) -> None:
         """Leave a block. Its atoms remain, with the values of the trace."""
         self.dimensions, self.guards, self._hints, self._ranges = state[:4]
-        self._known_ranges, self._known_quotients = state[4:]
+        self._known_ranges, self._known_quotients, self._served = state[4:]
         for atom in self.atoms[len(self._hints) :]:
             self._evaluate(atom)
 
@@ -561,6 +580,8 @@ class Trace(Locked):
         while frame.f_back is not None and frame.f_globals is globals():
             frame = frame.f_back
         self.guards.setdefault((relation, value), f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        if self._served is not None and not is_met(relation, value, self._served):
+            raise NotServedError
         if self._narrows and type(value) is Size:
             self._narrow(relation, value.polynomial)
 
@@ -1211,13 +1232,30 @@ def value_at(value: N, sizes: Mapping[str, int]) -> N:
     return value
 
 
-def names_of(size: int) -> frozenset[str]:
-    """Return the names of the dimensions that a size follows from; none for plain numbers.
+def is_met(relation: Relation, value: Size | TracedFloat, sizes: Mapping[str, int]) -> bool:
+    """Return whether a guard holds for dimensions by name."""
+    try:
+        return meets(relation, value_at(value, sizes))
+    except ArithmeticError:
+        return False
+
+
+def meets(relation: Relation, number: float) -> bool:
+    """Return whether a plain number meets a relation. NaN meets none."""
+    if relation is Relation.NOT_NEGATIVE:
+        return number >= 0
+    return number == 0 if relation is Relation.ZERO else number == number and number != 0
+
+
+def names_of(size: float) -> frozenset[str]:
+    """Return the names of the dimensions that a number follows from; none for plain numbers.
 
     >>> trace = Trace({"length": Dimension(50), "batch": Dimension(2)})
     >>> sorted(names_of((trace.size("length") + 7) // 8 * 3))
     ['length']
     """
+    if type(size) is TracedFloat:
+        return frozenset().union(*map(names_of, size.sizes()))
     if type(size) is not Size:
         return frozenset()
     found, pending = set[str](), [size.polynomial]

@@ -117,11 +117,11 @@ class TracedProgram(Protocol):
             sizes: a plain number or a traced size for each dimension.
         """
 
-    def compile(self, is_wanted: Callable[[], bool]) -> TracedExecutable | None:
+    def compile(self) -> TracedExecutable | None:
         """Choose schedules for the hints of the trace, and construct launches with traced sizes.
 
-        Guards are recorded by the trace. Then `is_wanted` decides whether machine code is made.
+        Guards are recorded by the trace.
 
         Returns:
-            None: it is not wanted, or the device compiles this program for exact sizes alone.
+            None: the device compiles this program for exact sizes alone.
         """

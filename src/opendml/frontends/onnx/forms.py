@@ -43,9 +43,9 @@ class RunForms:
         if not isinstance(content, np.ndarray | DeviceTensor):
             return None
         sizes = content.shape
-        if symbols is not None and not any(symbols):
+        if symbols is not None and (len(symbols) != len(sizes) or all(each is None for each in symbols)):
             return sizes, content.dtype
-        if 0 in sizes or (symbols is not None and len(symbols) != len(sizes)):
+        if 0 in sizes:
             return sizes, content.dtype
         found: list[int | str] = list(sizes)
         known = self._dimensions

@@ -44,7 +44,9 @@ def follows_from_sizes(node: OnnxNode, given: Sequence[Value | None]) -> bool:
     """
     if not any(isinstance(each, KnownSizes) for each in given):
         return False
-    if not all(each is None or isinstance(each, Known) for each in given):
+    if node.operator in ("Shape", "Size") or not all(
+        each is None or isinstance(each, Known) for each in given
+    ):
         return True
     counts = [math.prod(each.sizes) for each in given if each is not None and each.sizes is not None]
     return (

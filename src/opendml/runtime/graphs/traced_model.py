@@ -28,10 +28,13 @@ from opendml.program.sizes import (
     LEAST_TRACED,
     Dimension,
     Guards,
+    NotServedError,
     Relation,
     Size,
     Trace,
+    is_met,
     is_traced,
+    names_of,
     value_at,
 )
 from opendml.program.steps import steps_of
@@ -234,7 +237,7 @@ class TracedModel(Locked):
         self._fixed: tuple[TracedProgram, Mapping[str, int]] | None = None
         """The program for the only height and width of images so far, and these sizes by name."""
         self._refused: dict[tuple[tuple[str, int], ...], Conditions] = {}
-        """The guards of plans that were not compiled, because they did not serve a call; by hints."""
+        """The guards of plans that were given up, because they did not serve a call; by hints."""
         self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
         if not device._backend.joins_units:
             for name in trace.dimensions:
@@ -376,7 +379,8 @@ class TracedModel(Locked):
         tried = list[Mapping[str, int]]()
         for aligned_as in ({}, sizes):
             hints = hints_in(ranges, aligned_as, self._multiple)
-            for candidate in (hints, self._equated(hints, ranges)):
+            equated = self._equated(hints, ranges)
+            for candidate in (hints, equated, self._with_own(equated, sizes)):
                 # The graph is another one for hints that do not meet its guards.
                 if candidate not in tried and self._conditions(candidate):
                     yield candidate
@@ -466,6 +470,17 @@ class TracedModel(Locked):
                     break
         return found
 
+    def _with_own(self, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Mapping[str, int]:
+        """Return hints that meet the graph's guards, with sizes of the call where other hints do not."""
+        found = dict(hints)
+        for _ in hints:
+            failed = [size for relation, size in self._guards if not is_met(relation, size, found)]
+            names = frozenset[str]().union(*map(names_of, failed))
+            if all(found[name] == sizes[name] for name in names):
+                break
+            found |= {name: sizes[name] for name in names}
+        return found
+
     def _fixed_images(self) -> tuple[TracedProgram, Mapping[str, int]] | None:
         """Return the program for the only height and width of images so far, and these sizes by name.
 
@@ -503,6 +518,8 @@ class TracedModel(Locked):
     ) -> Plan | None:
         """Return a plan for hints; None if its guards do not hold for some sizes, or there are no plans.
 
+        The first guard that does not hold ends the work.
+
         Args:
             traced: the program.
             fixed: the dimensions that are plain numbers in it.
@@ -513,23 +530,14 @@ class TracedModel(Locked):
         if self._before_plan is not None:
             self._before_plan()
         dimensions = {name: Dimension(hints[name], *ranges[name]) for name in ranges}
-
-        def is_wanted() -> bool:
-            conditions = Conditions(guards)
-            if conditions(sizes):
-                return True
-            _log_failed(guards, hints, sizes)
-            if not fixed:
-                self._refused[tuple(hints.items())] = conditions
-                if len(self._refused) > MOST_BUCKETS:
-                    del self._refused[next(iter(self._refused))]
-            return False
-
         began = time.perf_counter()
-        with self._trace.within(dimensions) as guards, meter().timed("compile_seconds", "a graph"):
+        with self._trace.within(dimensions, sizes) as guards, meter().timed("compile_seconds", "a graph"):
             try:
                 with default_mode():
-                    executable = traced.compile(is_wanted)
+                    executable = traced.compile()
+            except NotServedError:
+                self._refuse(guards, fixed, hints, sizes)
+                return None
             except UNTRACED as error:
                 log.warning("sizes cannot be traced through launches: %s: %s", type(error).__name__, error)
                 executable = None
@@ -547,6 +555,19 @@ class TracedModel(Locked):
             time.perf_counter() - began,
         )
         return plan
+
+    def _refuse(
+        self, guards: Guards, fixed: Mapping[str, int], hints: Mapping[str, int], sizes: Mapping[str, int]
+    ) -> None:
+        """Note the guards of a plan that does not serve some sizes. The arguments are those of `_plan`."""
+        (relation, size), place = next(reversed(guards.items()))
+        log.debug(
+            "hints %s do not serve %s: %s %s at %s", dict(hints), dict(sizes), size, relation.name, place
+        )
+        if not fixed:
+            self._refused[tuple(hints.items())] = Conditions(guards)
+            if len(self._refused) > MOST_BUCKETS:
+                del self._refused[next(iter(self._refused))]
 
     def _of(self, plan: Plan, values: IntegerArray) -> Model:
         if plan.model is not None:
@@ -600,13 +621,6 @@ def kept(models: dict[Any, Model], key: Any, model: Model) -> None:
     while len(models) >= MOST_SIZES:
         models.pop(next(iter(models)), None)
     models[key] = model
-
-
-def _log_failed(guards: Guards, hints: Mapping[str, int], sizes: Mapping[str, int]) -> None:
-    """Log the guards that do not hold for some sizes."""
-    failed = [each for each in guards if not Conditions([each])(sizes)]
-    reasons = "; ".join([f"{size} {relation.name} at {guards[relation, size]}" for relation, size in failed])
-    log.debug("hints %s do not serve %s: %s", dict(hints), dict(sizes), reasons)
 
 
 def hints_in(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -93,18 +93,16 @@ class CpuTracedProgram:
         made._known = KnownLaunches()
         return made
 
-    def compile(self, is_wanted: Callable[[], bool]) -> CpuExecutable | None:
+    def compile(self) -> CpuExecutable | None:
         """Choose schedules for the hints of the trace, and construct launches with traced sizes.
 
-        Return None if the launches are not wanted, or if prepared constants depend on traced sizes. Kernels
-        that were fused for very different sizes may have one that cannot be run: then return None too.
+        Return None if prepared constants depend on traced sizes. Kernels that were fused for very different
+        sizes may have one that cannot be run: then return None too.
         """
         with KernelCompiler() as compiler:
             try:
                 scheduled = _scheduled(self._kernels, plain, compiler, self._whole, self._known)
             except LookupError:
-                return None
-            if not is_wanted():
                 return None
             parts = _parts(self._program, self._kernels, self._threads, compiler, scheduled, plain)
         return None if any(step.is_traced for step in parts.steps) else CpuExecutable(parts)

@@ -8,6 +8,7 @@ depend on it. They do not depend on addresses or numbers, so launches are kept b
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -42,12 +43,13 @@ _decisions = Memo["tuple[CpuDecision, _Reach | None]"]()
 """The choices for kernels whose sizes vary."""
 _launches = Launches()
 """The launches of kernels of fixed sizes."""
-_MOST_GROWTH = 5
+_MOST_GROWTH = 20
 """The factor by which a size of a kernel may differ from the one for which its launches were chosen, at most.
 
-The hint of a wide bucket is about 4 times that of the one before. Launches of a detector for batches of 3
-take 0.99 to 1.02 times as long as own ones for 1, 7 and 14. Those of a recognizer of text for widths of 252
-take 1.0 times as long for 1020 (Zen 4, two threads)."""
+The hint of a wide bucket is about 4 times that of the one before. Launches of a detector for batches of 7
+take 0.99 to 1.04 times as long as own ones for 1. Those of a recognizer of text for widths of 1023 take 1.02
+to 1.04 times as long for 40. Those for 61 take 1.01 times as long for 320 (AVX2, one thread). With a limit of
+5, 30 to 70 kernels were chosen anew for such sizes, in four to six times the time."""
 _UNEVEN = 1.15
 """The factor by which items that threads cannot share evenly may prolong a launch; an estimate."""
 _LONG_BLOCK = 96
@@ -59,7 +61,8 @@ class _Reach:
     """The sizes for which a choice computes the same bits as their own choice does. They have many rows.
 
     Args:
-        rows: the dimensions of the rows of A. (): all sizes have the same bits.
+        rows: the dimensions of the rows of A, or of the pixels that meet filters. (): all sizes have the same
+            bits.
         block: the rows of a block.
     """
 
@@ -199,10 +202,12 @@ def schedule(
 def _decided(form: Kernel, table: Table, query: Any) -> tuple[CpuDecision, _Reach | None]:
     """Return the choice for a kernel with sizes that vary, and the other sizes that may reuse it."""
     decision = decide(table, query)
-    if keeps_bits(form, query):
-        return decision, _Reach()
     if not isinstance(query, ProductQuery):
-        return decision, None
+        return decision, _Reach() if keeps_bits(form, query) else None
+    if query.adds_one_way:
+        # Few pixels are rows that stream a constant.
+        filters = next(roles for roles in query.roles if is_fixed(roles.a))
+        return decision, _Reach(filters.columns, sys.maxsize)
     choice = decision.path[0][1]
     if not isinstance(choice, TileChoice) or choice.instructions is not Instructions.FMA:
         return decision, None

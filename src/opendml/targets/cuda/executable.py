@@ -189,14 +189,10 @@ class CudaTracedProgram:
         """Return the program itself: its plans serve all sizes."""
         return self
 
-    def compile(self, is_wanted: Callable[[], bool] = lambda: True) -> CudaTracedExecutable | None:
+    def compile(self) -> CudaTracedExecutable | None:
         """Choose launches for the hints of the trace, and construct them with traced sizes.
 
-        Return None for recurrences, if prepared constants depend on traced sizes, and if the launches are not
-        wanted.
-
-        Args:
-            is_wanted: is called before machine code is made, when all guards are recorded.
+        Return None for recurrences, and if prepared constants depend on traced sizes.
         """
         kernels, machine = self._kernels, device(self._index).machine
         if not all(_is_computed(plain(kernel), machine) for kernel in kernels.kernels):
@@ -210,7 +206,7 @@ class CudaTracedProgram:
             hints = plain(kernel)
             alignments = _alignments(hints)
             launches.append((schedule(kernel, machine, alignments, hints), alignments))
-        return CudaTracedExecutable(self._program, kernels, launches, self._index) if is_wanted() else None
+        return CudaTracedExecutable(self._program, kernels, launches, self._index)
 
 
 class CudaTracedExecutable(CudaExecutable):
