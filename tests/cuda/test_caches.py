@@ -134,6 +134,54 @@ def test_attention_over_a_cache_needs_no_code_for_new_lengths(monkeypatch: pytes
         assert bool(compiled) is (length == 40)
 
 
+def test_a_step_makes_only_the_launches_again_that_sizes_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels before those that read the cache have one size."""
+    graph = dml.Graph()
+    past = graph.input("past", dml.FLOAT32, [2, "length", SIZE])
+    x = graph.input("x", dml.FLOAT32, [2, 1, SIZE])
+    scale = dml.reduce(x, function="SUM", axes=[2])
+    new = dml.activation_softmax1(x * scale, axes=[2])
+    rows_now = dml.join([past, new], axis=1)
+    model = graph.compile(
+        {
+            "present": rows_now,
+            "total": dml.reduce(rows_now, function="SUM", axes=[1]),
+            "new": new,
+            "other": dml.activation_softmax1(x, axes=[0]),
+        },
+        device="cuda",
+    )
+    made, usual = list[object](), executable.launcher
+
+    def counted(*arguments: Any) -> Any:
+        made.append(arguments)
+        return usual(*arguments)
+
+    monkeypatch.setattr(executable, "launcher", counted)
+    generator = np.random.default_rng(1)
+    buffer = generator.standard_normal((2, 90, SIZE)).astype(np.float32)
+    counts = list[int]()
+    outputs = {name: np.empty((2, 1, SIZE), np.float32) for name in ("total", "new", "other")}
+    given = generator.standard_normal((2, 1, SIZE)).astype(np.float32)
+    for length in (40, 41, 42, 43, 42, 50):
+        del made[:]
+        presents = {"present": FakeArray(buffer[:, : length + 1])}
+        model.run(
+            {"past": FakeArray(buffer[:, :length]), "x": FakeArray(given)},
+            presents | {name: FakeArray(each) for name, each in outputs.items()},
+        )
+        wide = given.astype(np.float64) * given.sum(axis=2, keepdims=True, dtype=np.float64)
+        wanted = np.exp(wide - wide.max(axis=2, keepdims=True))
+        wanted /= wanted.sum(axis=2, keepdims=True)
+        np.testing.assert_allclose(outputs["new"], wanted, rtol=1e-5)
+        assert np.array_equal(buffer[:, length], outputs["new"][:, 0])
+        total = buffer[:, : length + 1].sum(axis=1, keepdims=True, dtype=np.float64)
+        np.testing.assert_allclose(outputs["total"], total, rtol=1e-5, atol=1e-5)
+        counts.append(len(made))
+    all_launches = counts[1]
+    assert all(0 < count < all_launches for count in counts[2:]), counts
+
+
 def test_an_output_that_does_not_begin_with_its_input_is_copied() -> None:
     model, buffer, total = cached(joined=False), rows(30, 1), np.empty((2, 1, SIZE), np.float32)
     model.run(

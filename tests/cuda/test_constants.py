@@ -41,6 +41,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
 
         def __init__(self, owner: CudaExecutable, numbers: tuple[int, ...]) -> None:
             self._kernel = owner.kernels[numbers[0]]
+            accesses = (*self._kernel.loads, *self._kernel.stores)
+            self.buffers = {each.buffer for each in accesses if each.buffer is not None}
 
         def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
             accesses = (*self._kernel.loads, *self._kernel.stores)

@@ -96,10 +96,14 @@ class TracedExecutable(Executable, Protocol):
     def at(self, values: ndarray[Any, Any]) -> Executable:
         """Return the executable for given values of `sizes`, which shares code and constants."""
 
-    def sized_instance(self, kept: Sequence[int], arenas: Arenas | None) -> SizedInstance | None:
-        """Return a new instance whose sizes may change. The arguments are those of `instantiate`.
+    def sized_instance(
+        self, kept: Sequence[int], arenas: Arenas | None, on_stream: bool = False
+    ) -> SizedInstance | None:
+        """Return a new instance whose sizes may change. None: there are no such instances.
 
-        None: the sizes of instances do not change.
+        Args:
+            kept, arenas: those of `instantiate`.
+            on_stream: whether it is for streams of a device; otherwise it is over host memory.
         """
 
 

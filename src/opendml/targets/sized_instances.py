@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
 if TYPE_CHECKING:
-    from opendml.targets.arenas import Arenas
-    from opendml.targets.executable import SizedInstance, TracedExecutable
+    from opendml.targets.executable import SizedInstance
 
 
 class SizedInstances:
@@ -18,13 +17,11 @@ class SizedInstances:
     Another size changes only some words of an instance. A new instance would need a whole job.
 
     Args:
-        executable: the executable.
-        kept: the addresses of its prepared constants.
-        arenas: where instances take their arenas from; None: from the thread.
+        make: makes an instance. None: the sizes of the device's instances do not change.
     """
 
-    def __init__(self, executable: TracedExecutable, kept: Sequence[int], arenas: Arenas | None) -> None:
-        self._executable, self._kept, self._arenas = executable, kept, arenas
+    def __init__(self, make: Callable[[], SizedInstance | None]) -> None:
+        self._make = make
         self.free: list[SizedInstance] = []
         """The instances that no call uses now."""
 
@@ -42,7 +39,7 @@ class SizedInstances:
         try:
             instance: SizedInstance | None = self.free.pop()
         except IndexError:
-            instance = self._executable.sized_instance(self._kept, self._arenas)
+            instance = self._make()
         if instance is not None and instance.values is not values:
             instance.resize(values)
         return instance

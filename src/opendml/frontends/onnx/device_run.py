@@ -7,6 +7,7 @@ the host.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from opendml.runtime.graphs.caches import CachedContents, Caches, beside_inputs,
 from opendml.runtime.graphs.layout_copies import CopiesOnStream
 from opendml.runtime.memory.host_array import array_over
 from opendml.targets.backend import StreamBackend
-from opendml.targets.memory import address_of
+from opendml.targets.memory import Place, address_of
+from opendml.targets.registry import backend_at
 
 if TYPE_CHECKING:
     from opendml.frontends.onnx.model import OnnxModel
@@ -89,8 +91,7 @@ class DeviceContents(CachedContents):
         backend = device._backend
         assert isinstance(backend, StreamBackend)
         self._backend = backend
-        # An array of opendml makes the device's own stream that of the run.
-        self._call = backend.call(backend.empty(packed(ScalarType.UINT8, [1])))
+        self._call = backend.call(_array_on(backend.place))
 
     def copy(self) -> DeviceContents:
         """Return the same contents in a dict of its own."""
@@ -192,6 +193,12 @@ class DeviceContents(CachedContents):
     def _copy(self, content: Any, target: Any) -> None:
         source, into = (self._call.memory(self._array(each), "tensor") for each in (content, target))
         CopiesOnStream(self._device).copy(self._call, source, into)()
+
+
+@cache
+def _array_on(place: Place) -> Any:
+    """Return an array of opendml, which makes the device's own stream that of a run."""
+    return backend_at(place).empty(packed(ScalarType.UINT8, [1]))
 
 
 def _form(tensor: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:

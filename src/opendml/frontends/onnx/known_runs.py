@@ -11,6 +11,7 @@ import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -265,7 +266,8 @@ class KnownPlan:
             arenas: the arenas of its runs.
         """
         self.kept, self.arenas, self.source = kept, arenas, None
-        self.instances = SizedInstances(executable, [each.memory.address for each in kept], arenas)
+        addresses = [each.memory.address for each in kept]
+        self.instances = SizedInstances(partial(executable.sized_instance, addresses, arenas))
         own, counts = list(executable.sizes), [math.prod(each.sizes) for each in self._tensors]
         total = sum([count * each.type.bytes for count, each in zip(counts, self._tensors, strict=True)])
         needs = [self._steps, executable.temporary_bytes, total, *counts]

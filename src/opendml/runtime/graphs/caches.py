@@ -19,7 +19,7 @@ from opendml.runtime.graphs.layout_copies import CopiesOnStream
 from opendml.runtime.graphs.traced_model import CAPACITY
 from opendml.runtime.graphs.warming import SizesToWarm, size_combinations, zeros_of
 from opendml.runtime.memory.foreign import as_numpy
-from opendml.runtime.memory.host_array import Array, array_over, layout_in_graph, share_elements
+from opendml.runtime.memory.host_array import Array, layout_in_graph, share_elements
 from opendml.spec.tensor_desc import same_strides
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamBackend
@@ -327,8 +327,8 @@ class CacheArrays(Protocol):
     def copy(self, target: Any, source: Any) -> None:
         """Copy an array into another one."""
 
-    def over(self, array: Any) -> Array:
-        """Return a NumPy array over the addresses of an array."""
+    def address(self, array: Any) -> int:
+        """Return the address of the first element of an array."""
 
 
 class HostArrays:
@@ -352,9 +352,9 @@ class HostArrays:
         """See CacheArrays."""
         target[...] = source
 
-    def over(self, array: Array) -> Array:
+    def address(self, array: Array) -> int:
         """See CacheArrays."""
-        return array
+        return address_of(array)
 
 
 class DeviceArrays:
@@ -393,9 +393,10 @@ class DeviceArrays:
         """See CacheArrays."""
         self.copy_memory(target.memory, source.memory, target)
 
-    def over(self, array: Any) -> Array:
+    def address(self, array: Any) -> int:
         """See CacheArrays."""
-        return array_over(array.memory)
+        address: int = array.memory.address
+        return address
 
     def copy_memory(self, target: TensorMemory, source: TensorMemory, own: Any) -> None:
         """Copy elements after earlier work, on the stream of an array of the device."""
@@ -543,8 +544,8 @@ class ModelState:
             self._buffers, self._lengths = before
             raise
         for output, name in self.pairs.items():
-            present, over = results.pop(output), self._cache_arrays.over
-            if over(present).ctypes.data == over(self._buffers[name]).ctypes.data:
+            present, address = results.pop(output), self._cache_arrays.address
+            if address(present) == address(self._buffers[name]):
                 self._lengths[name] = present.shape[self._axes[name]]
             else:
                 self._adopt(name, present)

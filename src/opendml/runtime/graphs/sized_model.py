@@ -77,8 +77,8 @@ class SizedModel(Model):
 
     def _start(self, addresses: Sequence[int], stream: int | None, prepared: Prepared | None = None) -> None:
         instance = None
-        if stream is None and prepared is None:
-            instances = self._plan.instances
+        if prepared is None:
+            instances = self._plan.instances if stream is None else self._plan.instances_on(stream)
             instance = instances.take(self._values)
         if instance is None:
             super()._start(addresses, stream, prepared)
@@ -86,7 +86,10 @@ class SizedModel(Model):
         try:
             for _ in map(instance.bind, self._numbers, addresses):
                 pass
-            instance.dispatch()
+            if stream is None:
+                instance.dispatch()
+            elif (enqueue := instance.enqueue) is not None:
+                enqueue(stream)
         finally:
             instances.free.append(instance)
 

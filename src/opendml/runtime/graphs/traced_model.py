@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -129,6 +130,7 @@ class Plan:
         self.shared_attributes: dict[str, Any] = {}
         """Those of its attributes that models of other sizes have too."""
         self._instances: SizedInstances | None = None
+        self._on_streams: dict[int, SizedInstances] = {}
 
     def serves(self, sizes: Mapping[str, int]) -> bool:
         """Return whether some sizes of the bucket meet the guards."""
@@ -175,8 +177,19 @@ class Plan:
         if self._instances is None:
             assert self.model is not None
             prepared = self.model._prepared
-            self._instances = SizedInstances(self.executable, prepared.addresses, prepared.arenas)
+            make = partial(self.executable.sized_instance, prepared.addresses, prepared.arenas)
+            self._instances = SizedInstances(make)
         return self._instances
+
+    def instances_on(self, stream: int) -> SizedInstances:
+        """Return the instances for a stream. Work on different streams may overlap, so each has its own."""
+        found = self._on_streams.get(stream)
+        if found is None:
+            assert self.model is not None
+            prepared = self.model._prepared
+            make = partial(self.executable.sized_instance, prepared.addresses, prepared.arenas, True)
+            found = self._on_streams.setdefault(stream, SizedInstances(make))
+        return found
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -159,13 +159,21 @@ def share_elements(a: Array, b: Array) -> bool:
 def array_over(memory: TensorMemory) -> Array:
     """Return an array over the elements. It does not keep them alive, and may be on a device."""
 
-    class Elements:
-        __array_interface__: ClassVar = {
-            "data": (memory.address, not memory.writable),
-            "shape": memory.layout.sizes,
-            "strides": memory.layout.strides,
-            "typestr": memory.layout.type.numpy.str,
+    layout = memory.layout
+    data = memory.address, not memory.writable
+    return np.asarray(_Elements(data, layout.sizes, layout.strides, layout.type.numpy.str))
+
+
+class _Elements:
+    """Elements at an address, as NumPy reads them."""
+
+    def __init__(
+        self, data: tuple[int, bool], shape: tuple[int, ...], strides: tuple[int, ...], typestr: str
+    ) -> None:
+        self.__array_interface__ = {
+            "data": data,
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
             "version": 3,
         }
-
-    return np.asarray(Elements())

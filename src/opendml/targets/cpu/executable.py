@@ -188,7 +188,9 @@ class CpuExecutable:
             return CpuScratchInstance(self._job, table, self._arena, None, arenas)
         return self._instance(self._job, table, arena)
 
-    def sized_instance(self, kept: Sequence[int], arenas: Arenas | None) -> CpuSizedInstance:
+    def sized_instance(
+        self, kept: Sequence[int], arenas: Arenas | None, on_stream: bool = False
+    ) -> CpuSizedInstance:
         """Return a new instance whose sizes may change. The arguments are those of `instantiate`."""
         return CpuSizedInstance(self._job, self._table(tuple(kept)), self._arena, arenas or _scratch)
 

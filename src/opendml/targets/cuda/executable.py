@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy import ndarray
 
 from opendml.compiler.fuse import Abilities, fuse
@@ -139,11 +140,15 @@ class CudaExecutable:
         is_sharing = arenas is not None and arena is None and self.arena_bytes > 0
         kind = CudaScratchInstance if is_sharing else CudaInstance
         instance = kind(self, self._dispatched, 0 if is_sharing else arena)
+        self._bind_kept(instance, kept)
+        return instance
+
+    def _bind_kept(self, instance: CudaInstance, kept: Sequence[int]) -> None:
+        """Bind an instance to prepared tensors and constants."""
         prepared = self._prepared_count
         for buffer, address in enumerate(kept[:prepared], self._first_prepared):
             instance.bind(buffer, address)
         self._constants.bind(instance, kept[prepared:])
-        return instance
 
     def instantiate_without_arena(self) -> CudaInstance:
         """Return a new instance with nothing bound, which holds no memory for temporaries."""
@@ -231,11 +236,15 @@ class CudaTracedExecutable(CudaExecutable):
         self._spans: dict[int, range] = {}
         self.sizes: list[int] = []
         """All traced numbers: those of launches, offsets and kernels, and the size of the arena."""
-        for part in (*self._traced, *self._offsets, *self._own):
+        owners = list[int]()
+        for number, part in enumerate((*self._traced, *self._offsets, *self._own)):
             found = part.numbers if isinstance(part, _TracedLaunch) else numbers_in(part)
             self._spans[id(part)] = range(len(self.sizes), len(self.sizes) + len(found))
             self.sizes += found
+            owners += [number % len(self._own)] * len(found)
         self.sizes.append(kernels.arena_bytes)
+        self._owners = np.array([*owners, -1])
+        """The kernel that each traced number is of."""
 
     def at(self, values: Array) -> CudaTracedExecutable:
         """Return the executable for given values of `sizes`. It shares code and constants."""
@@ -243,8 +252,25 @@ class CudaTracedExecutable(CudaExecutable):
         made._values, made._prepared, made.arena_bytes = values.tolist(), {}, int(values[-1])
         return made
 
-    def sized_instance(self, kept: Sequence[int], arenas: Arenas | None) -> None:
-        """Return None: the sizes of instances do not change."""
+    def sized_instance(
+        self, kept: Sequence[int], arenas: Arenas | None, on_stream: bool = False
+    ) -> CudaSizedInstance | None:
+        """Return a new instance whose sizes may change, without an arena of its own. None: it is over host
+        memory."""
+        if not on_stream:
+            return None
+        instance = CudaSizedInstance(self.at(np.zeros(len(self.sizes), np.int64)))
+        self._bind_kept(instance, kept)
+        return instance
+
+    @property
+    def dispatched(self) -> Sequence[tuple[int, ...]]:
+        """The kernels of each launch of a dispatch."""
+        return self._dispatched
+
+    def changed(self, before: Array, values: Array) -> set[int]:
+        """Return the kernels whose launches differ between values of `sizes`."""
+        return set(self._owners[np.flatnonzero(before != values)].tolist())
 
     def accesses(self, number: int) -> list[tuple[int | None, int]]:
         """Return the buffers and the offsets of the accesses of a kernel."""
@@ -370,7 +396,14 @@ class CudaInstance:
         self._own = self.device.allocate(executable.arena_bytes) if arena is None else None
         self._addresses[executable.arena] = self._own.address if self._own else arena or 0
         self._bindings = [_Binding(executable, numbers) for numbers in launches]
+        self._users: dict[int, list[int]] = {}
+        """The bindings that read or write each buffer, by their numbers."""
+        for number, binding in enumerate(self._bindings):
+            for buffer in binding.buffers:
+                self._users.setdefault(buffer, []).append(number)
         self._launchers: list[Callable[[], None]] = []
+        self._stale = set[int]()
+        """The bindings whose launchers are of other addresses or sizes."""
         self._stream = 0
         self._scratch: Memory | None = None
         self._kept: object = None
@@ -379,7 +412,7 @@ class CudaInstance:
         """Set the address of a tensor's first element, in device memory: inputs first, then outputs."""
         if self._addresses[buffer] != address:
             self._addresses[buffer] = address
-            self._launchers = []
+            self._stale.update(self._users.get(buffer, ()))
 
     def keep(self, memory: object) -> None:
         """Keep an object alive as long as this one."""
@@ -411,11 +444,17 @@ class CudaInstance:
             Unsupported: no memory.
         """
         if not self._launchers or stream != self._stream:
-            # The addresses, the stream or both are new.
             self.device.free_retired(stream)
             self._launchers = [binding.launcher(self._addresses, stream) for binding in self._bindings]
             self._stream = stream
-            self._share_scratch()
+        elif self._stale:
+            self.device.free_retired(stream)
+            for number in self._stale:
+                self._launchers[number] = self._bindings[number].launcher(self._addresses, stream)
+        else:
+            return
+        self._stale.clear()
+        self._share_scratch()
 
     def timers(self) -> list[Timer]:
         """Return a timer for an empty run and one for each kernel, on the device's own stream. If a launch
@@ -447,9 +486,39 @@ class CudaScratchInstance(CudaInstance):
     """An instance without an arena. Each dispatch allocates one in the order of its stream."""
 
     def _launch(self, stream: int) -> None:
+        if not self._executable.arena_bytes:
+            super()._launch(stream)
+            return
         with scratch(self.device, self._executable.arena_bytes, stream) as address:
             self.bind(self._executable.arena, address)
             super()._launch(stream)
+
+
+class CudaSizedInstance(CudaScratchInstance):
+    """An instance of a program with traced sizes, which may change between two dispatches.
+
+    Most launches of a step that generates text are those of the step before. They are not made again.
+    """
+
+    def __init__(self, executable: CudaTracedExecutable) -> None:
+        super().__init__(executable, executable.dispatched, 0)
+        self._traced = executable
+        self.values: Array | None = None
+        self._before: Array | None = None
+        """The values of the launches."""
+
+    def resize(self, values: Array) -> None:
+        """Use other values of the sizes of the executable, perhaps with others behind them."""
+        own, before = values[: len(self._traced.sizes)], self._before
+        # Launches are all made again if an error ends this.
+        self.values = self._before = None
+        self._executable = executable = self._traced.at(own)
+        changed = None if before is None else executable.changed(before, own)
+        for number, binding in enumerate(self._bindings):
+            if changed is None or not changed.isdisjoint(binding.numbers):
+                binding.resize(executable)
+                self._stale.add(number)
+        self.values, self._before = values, own
 
 
 def _nothing() -> None:
@@ -462,6 +531,7 @@ class _Binding:
     def __init__(self, executable: CudaExecutable, numbers: tuple[int, ...]) -> None:
         self._executable, self.numbers = executable, numbers
         self._accesses = [executable.accesses(number) for number in numbers]
+        self.buffers = {buffer for each in self._accesses for buffer, _ in each if buffer is not None}
         # The addresses of the accesses are the first words.
         self._write_bases = struct.Struct(f"<{len(self._accesses[0])}q").pack_into
         self._alignments: tuple[int, ...] = ()
@@ -473,6 +543,11 @@ class _Binding:
         self._size = 0
         self._launcher: Callable[[], None]
         self.scratch_bytes = 0
+
+    def resize(self, executable: CudaTracedExecutable) -> None:
+        """Use an executable of other sizes, which change the launch."""
+        self._executable, self._alignments = executable, ()
+        self._accesses = [executable.accesses(number) for number in self.numbers]
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
         """Return a function that launches the kernels over buffers at `addresses`."""
@@ -514,12 +589,12 @@ class _Binding:
     def _prepare_sharing(self, prepared: PreparedLaunch) -> None:
         """Allocate the counters of a launch whose blocks share work, and note its scratch memory."""
         launch, words = prepared.launch, prepared.parameters.words
-        self._counters = None
         self.scratch_bytes = launch.scratch_bytes
         if launch.scratch_bytes:
             self._scratch_word = words.index("scratch") * _WORD
         if launch.counters_bytes:
-            self._counters = self._executable.device.allocate(launch.counters_bytes)
+            if self._counters is None or self._counters.size < launch.counters_bytes:
+                self._counters = self._executable.device.allocate(launch.counters_bytes)
             struct.pack_into("<q", self._content, words.index("counters") * _WORD, self._counters.address)
 
     def use_scratch(self, address: int) -> None:
