@@ -41,7 +41,7 @@ TORCH = {
     ScalarType.UINT8: torch.uint8,
     ScalarType.INT32: torch.int32,
 }
-TILES = {"FLOAT32": ("fma", "wgmma_parts"), "FLOAT16": ("mma", "wgmma"), "INT8": ("imma",)}
+TILES = {"FLOAT32": ("fma", "wgmma_part"), "FLOAT16": ("mma", "wgmma"), "INT8": ("imma",)}
 """The first words of the names of tiles that multiply a type."""
 CALLS = 24
 """Calls in the CUDA graph of each contender."""

@@ -107,7 +107,7 @@ def contraction_forms() -> Iterator[Form]:
 
 
 def network_convolutions() -> Iterator[Form]:
-    """Yield the convolutions of whole networks in FLOAT16, with channels last and packed. Only the benchmark
+    """Yield the convolutions of whole networks, with channels last and packed. Only the benchmark
     has them: they would double the table of kernels."""
     for network, batch, layers in NETWORKS:
         for is_channels_last in (True, False):
@@ -115,7 +115,7 @@ def network_convolutions() -> Iterator[Form]:
                 images = batch, channels, size, size
                 form = convolution(images, outputs, side, stride, *groups, is_channels_last=is_channels_last)
                 layout = "" if is_channels_last else ", packed"
-                yield replace(form, name=f"{form.name}{layout}, of {network}", only=("FLOAT16",))
+                yield replace(form, name=f"{form.name}{layout}, of {network}", only=("FLOAT32", "FLOAT16"))
 
 
 def gemm(

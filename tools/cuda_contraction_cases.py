@@ -178,7 +178,7 @@ def _depthwise() -> Iterator[Case]:
 
 
 def _windows_of_the_copy_engine() -> Iterator[Case]:
-    """Yield convolutions of FLOAT16 whose channels lie side by side."""
+    """Yield convolutions whose channels lie side by side."""
     forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
         ((2, 64, 9, 11), (40, 3, 3), {"before": 1, "after": 1}),
         ((1, 72, 8, 13), (64, 3, 3), {"before": 1, "after": 1, "stride": 2}),
@@ -190,18 +190,26 @@ def _windows_of_the_copy_engine() -> Iterator[Case]:
         ((3, 64, 6, 6), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
         ((3, 64, 5, 6), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
     )
-    for images, filters, form in forms:
-        name = f"FLOAT16 moved windows {images} {filters} {form}"
-        yield _case(name, images[1] * math.prod(filters[1:]), moved_windows(images, filters, **form))
+    # A step along k has 64 channels of FLOAT16, or 32 of FLOAT32.
+    for type, some in (("FLOAT16", forms), ("FLOAT32", (*forms[:3], *forms[5:7]))):
+        for images, filters, form in some:
+            name = f"{type} moved windows {images} {filters} {form}"
+            program = moved_windows(images, filters, type=type, **form)
+            yield _case(name, images[1] * math.prod(filters[1:]), program)
 
 
 def moved_windows(
-    images: tuple[int, ...], filters: tuple[int, ...], *, is_packed: bool = False, **form: Any
+    images: tuple[int, ...],
+    filters: tuple[int, ...],
+    *,
+    type: str = "FLOAT16",
+    is_packed: bool = False,
+    **form: Any,
 ) -> Program:
-    """Return a convolution of FLOAT16 whose tensors have their channels innermost. If `is_packed`, the result
-    has not. The other arguments are those of `convolved`."""
+    """Return a convolution whose tensors have their channels innermost. If `is_packed`, the result has not.
+    The other arguments are those of `convolved`."""
     lying = ("input", "filter") if is_packed else ("input", "filter", "output")
-    return convolved("FLOAT16", images, filters, lies_last=lying, **form)
+    return convolved(type, images, filters, lies_last=lying, **form)
 
 
 def convolved(

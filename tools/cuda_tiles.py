@@ -21,6 +21,7 @@ from opendml.targets.cuda.schedule_contraction import TILES, CudaTileChoice, Sha
 from opendml.targets.cuda.schedule_warpgroups import (
     BYTE_TILES,
     BYTE_WINDOW_TILES,
+    PART_WINDOW_TILES,
     PARTS_TILES,
     WARPGROUP_TILES,
     WINDOW_TILES,
@@ -40,6 +41,8 @@ def modes_of(case: str) -> tuple[str, ...]:
             return "imma", "wgmma_byte_windows"
         return ("imma", "wgmma_bytes") if "copied" in case else ("imma",)
     if "FLOAT16" not in case:
+        if "moved windows" in case:
+            return "fma", "wgmma_part_windows"
         return ("fma", "wgmma_parts") if "copied" in case else ("fma",)
     if case.startswith("chain"):
         return "mma", "wgmma"
@@ -100,7 +103,10 @@ def schedulers() -> Iterator[tuple[str, Scheduler]]:
         for splits in SPLITS:
             name = f"{tile.mode.value} {tile.rows}x{tile.columns} by {tile.threads} / {splits}"
             yield name + " of copies" * tile.copied, partial(in_tiles, tile, splits)
-    for each in (*WARPGROUP_TILES, *WINDOW_TILES, *BYTE_TILES, *BYTE_WINDOW_TILES, *PARTS_TILES):
+    for each in (
+        *(*WARPGROUP_TILES, *WINDOW_TILES, *BYTE_TILES, *BYTE_WINDOW_TILES),
+        *(*PARTS_TILES, *PART_WINDOW_TILES),
+    ):
         for splits in SPLITS:
             name = f"{each.mode.value} {each.rows}x{each.columns} by {each.threads}"
             name += " in turn" * each.turns + " exchanged" * each.exchanged

@@ -65,11 +65,11 @@ def test_result_is_the_reference(gpu: CudaDevice, case: Case) -> None:
 def test_every_tile_computes_contractions(gpu: CudaDevice, way: str, scheduler: Scheduler) -> None:
     mode = way.split()[0]
     kinds = {"fma": "FLOAT32", "wgmma_parts": "FLOAT32", "imma": "of bytes", "wgmma_bytes": "of bytes"}
-    kinds["wgmma_byte_windows"] = "of bytes"
+    kinds |= {"wgmma_byte_windows": "of bytes", "wgmma_part_windows": "FLOAT32"}
     kind = kinds.get(mode, "FLOAT16")
     copied = {"wgmma": ("copied", "GEMM"), "wgmma_windows": ("moved windows",)}
     copied |= {"wgmma_bytes": ("copied",), "wgmma_parts": ("copied",)}
-    copied["wgmma_byte_windows"] = ("moved windows",)
+    copied |= dict.fromkeys(("wgmma_byte_windows", "wgmma_part_windows"), ("moved windows",))
     names = copied.get(mode, OF_TILES)
     taken = 0
     for case in CASES:

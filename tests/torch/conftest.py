@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 
@@ -9,5 +11,8 @@ import pytest
 def fresh() -> None:
     """Nothing that is compiled stays."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        # PyTorch 2.11 imports its compiler here, which calls functions that it deprecates itself.
+        warnings.simplefilter("ignore")
+        torch._dynamo.reset()
     torch.manual_seed(0)

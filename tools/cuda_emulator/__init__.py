@@ -29,7 +29,7 @@ from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
-from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
 from opendml.targets.cuda.warpgroup_source import BytesPrinter, PartsPrinter, product_of_warpgroup
 from opendml.targets.memory import HostMemory
@@ -219,7 +219,7 @@ def _source(pattern: CudaPattern) -> str:
 def _with_products(pattern: CudaPattern, text: str) -> str:
     """Return the text with the functions of `sm90.h` in place of warpgroups' instructions."""
     constants = dict(pattern.constants)
-    if pattern.mode is CudaMode.WGMMA_PARTS:
+    if pattern.mode in PARTS_MODES:
         instructions = {PartsPrinter(pattern).products(): "_of_tf32"}
     elif pattern.mode in (CudaMode.WGMMA_BYTES, CudaMode.WGMMA_BYTE_WINDOWS):
         types = ", ".join(TYPES[pattern.loads[constants[f"{name}_LOAD"]].type] for name in "AB")

@@ -45,7 +45,7 @@ from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
-from opendml.targets.cuda.schedule_contraction import WINDOW_FACTOR, Shape, estimates
+from opendml.targets.cuda.schedule_contraction import FMA_FACTOR, WINDOW_FACTOR, Shape, estimates
 from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, ROW_BYTES
 from opendml.targets.cuda.windows import Axis, Windows, windows_of
@@ -54,6 +54,9 @@ _COPY_CYCLES = 2500
 """Cycles of a launch that copies an operand, beside those of reading and writing; an estimate (H100)."""
 _COPY_FACTOR = 1.3
 """Time of a copy that transposes, over that of reading and writing its bytes; an estimate (H100)."""
+_NARROW_FACTOR = 1.4
+"""Time of a convolution of FLOAT16 over few channels without copies, over its estimate. On an H100 the ratio
+is 1.25 to 1.7 for eight convolutions of 3 to 48 channels."""
 _MOST_PADDING = 2.5
 """Most elements of a row of a window, padded to whole rows of tiles, over those that exist. For 3 channels an
 H100 takes 0.73 of the time of `mma.sync` with windows of 7 x 7 and strides of 2 (2.3 times the elements). It
@@ -263,8 +266,7 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
     is_loaded = all(_padded_source(each) for each in shape.operands)
-    is_of_type = shape.mode in (CudaMode.MMA, CudaMode.IMMA) and shape.is_summed
-    is_suitable = is_loaded and is_of_type and not shape.loops["batch"]
+    is_suitable = is_loaded and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
         return _Copies(), -1
 
@@ -276,9 +278,11 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
         own = [copy for copy in copies.each if not copy.is_fixed(kernel)]
         return after + sum(_COPY_CYCLES + _COPY_FACTOR * reading(machine, 2 * copy.bytes) for copy in own)
 
-    before = WINDOW_FACTOR * min((each.cycles for each in estimates(shape, machine)), default=math.inf)
+    before = min((each.cycles for each in estimates(shape, machine)), default=math.inf)
+    factor = FMA_FACTOR if shape.mode is CudaMode.FMA else WINDOW_FACTOR
+    narrow = _NARROW_FACTOR if shape.mode is CudaMode.MMA else factor
     ways = list(_ways_to_copy(kernel))
-    found = list(map(cycles, ways))
+    found = [cycles(way) / (narrow if way.resized else factor) for way in ways]
     best = min(range(len(ways)), key=found.__getitem__, default=-1)
     return (ways[best], best) if best >= 0 and found[best] < before else (_Copies(), -1)
 

@@ -11,7 +11,7 @@ from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.depthwise_source import DepthwisePrinter
 from opendml.targets.cuda.few_rows_source import FewRowsPrinter
-from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.reduction_source import ReductionPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
@@ -21,6 +21,7 @@ from opendml.targets.cuda.warpgroup_source import (
     ByteConvolutionPrinter,
     BytesPrinter,
     ConvolutionPrinter,
+    PartConvolutionPrinter,
     PartsPrinter,
     WarpgroupPrinter,
 )
@@ -46,6 +47,7 @@ _FILES = {
     CudaMode.WGMMA_BYTES: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_BYTE_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.WGMMA_PARTS: ("sm90/tiles", "sm90/product"),
+    CudaMode.WGMMA_PART_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.DEPTHWISE: ("depthwise",),
     CudaMode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     CudaMode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
@@ -57,7 +59,7 @@ _FILES = {
 _MAIN_LOOPS = {
     CudaMode.WGMMA_BYTES: ("sm90/shifts", "sm90/mainloop"),
     CudaMode.WGMMA_BYTE_WINDOWS: ("sm90/shifts", "sm90/mainloop"),
-    CudaMode.WGMMA_PARTS: ("sm90/tf32_parts",),
+    **dict.fromkeys(PARTS_MODES, ("sm90/tf32_parts",)),
 }
 """The main loops of warpgroups' modes, but for those of FLOAT16."""
 
@@ -95,6 +97,7 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.WGMMA_BYTES: BytesPrinter,
     CudaMode.WGMMA_BYTE_WINDOWS: ByteConvolutionPrinter,
     CudaMode.WGMMA_PARTS: PartsPrinter,
+    CudaMode.WGMMA_PART_WINDOWS: PartConvolutionPrinter,
     CudaMode.DEPTHWISE: DepthwisePrinter,
     CudaMode.FMA_CHAIN: ChainPrinter,
     CudaMode.MMA_CHAIN: ChainPrinter,

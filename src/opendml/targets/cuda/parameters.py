@@ -100,7 +100,7 @@ _WORDS = {
     **dict.fromkeys((CudaMode.FMA, CudaMode.MMA, CudaMode.IMMA), _TILED),
     **dict.fromkeys(WARPGROUP_MODES, replace(_WARPGROUPS, divisors=(*_WARPGROUPS.divisors, "inner_k"))),
     **dict.fromkeys(
-        (CudaMode.WGMMA_WINDOWS, CudaMode.WGMMA_BYTE_WINDOWS),
+        (CudaMode.WGMMA_WINDOWS, CudaMode.WGMMA_BYTE_WINDOWS, CudaMode.WGMMA_PART_WINDOWS),
         ModeWords(
             (
                 *(*_WARPGROUPS.plain, "own_channels"),

@@ -47,6 +47,8 @@ class CudaMode(Enum):
     """Convolutions of integers of 8 bits in such tiles."""
     WGMMA_PARTS = "wgmma_parts"
     """Sums of products of FLOAT32 in such tiles, as products of TF32 parts."""
+    WGMMA_PART_WINDOWS = "wgmma_part_windows"
+    """Convolutions of FLOAT32 in such tiles, as products of TF32 parts."""
     DEPTHWISE = "depthwise"
     """Convolutions of each channel alone, with channels last."""
     FMA_CHAIN = "fma_chain"
@@ -67,8 +69,11 @@ WARPGROUP_MODES = (
     CudaMode.WGMMA_BYTES,
     CudaMode.WGMMA_BYTE_WINDOWS,
     CudaMode.WGMMA_PARTS,
+    CudaMode.WGMMA_PART_WINDOWS,
 )
 """The modes whose tiles the copy engine loads, as tensor maps say."""
+PARTS_MODES = (CudaMode.WGMMA_PARTS, CudaMode.WGMMA_PART_WINDOWS)
+"""Those that multiply TF32 parts."""
 COLLECTIVE = (
     CudaMode.SCATTER,
     CudaMode.SCATTER_LINES,

@@ -26,7 +26,7 @@ from opendml.targets.cuda.costs import SIDE_BY_SIDE
 from opendml.targets.cuda.launch import CudaLaunch, Table, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.pattern import PARTS_MODES, CudaMode
 from opendml.targets.cuda.result_units import ResultUnits, result_units
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroups, warpgroup_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
@@ -53,12 +53,12 @@ _STORE_RATE = 16
 WINDOW_FACTOR = 2.0
 """Time of a convolution, or of a product of bytes, without the copy engine, over its estimate. On an H100 the
 ratio is 1.6 to 3.8 for convolutions, and 2.3 to 2.6 for bytes that are not contiguous along k."""
-_FMA_FACTOR = 1.1
+FMA_FACTOR = 1.1
 """Time of a product of FLOAT32 by FMAs over its estimate, fitted on an H100."""
 _FACTORS = {
     CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR,
     CudaMode.WGMMA_BYTE_WINDOWS: WINDOW_FACTOR,
-    CudaMode.WGMMA_PARTS: _FMA_FACTOR,
+    **dict.fromkeys(PARTS_MODES, FMA_FACTOR),
 }
 """Time of tiles that threads load over their estimates, if warpgroups have tiles of a mode."""
 _MOST_SPLITS = 32

@@ -1,4 +1,4 @@
-"""Schedules contractions of FLOAT16, and products of bytes and of FLOAT32, on compute capability 9.0.
+"""Schedules contractions of FLOAT16, of bytes and of FLOAT32 on compute capability 9.0.
 
 The copy engine (TMA) loads tiles. Warpgroups multiply them (wgmma). The grid is persistent: it has no more
 blocks than run at once, and each block computes one tile after another.
@@ -31,7 +31,7 @@ from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaAccess, CudaMode
+from opendml.targets.cuda.pattern import PARTS_MODES, CudaAccess, CudaMode
 from opendml.targets.cuda.tensor_map import (
     ADDRESS_ALIGNMENT,
     MOST_DIMENSIONS,
@@ -118,7 +118,10 @@ _RATES_IN_CLUSTERS = {
     (256, 160, 2, 1): 0.78,
 }
 """That fraction for some tiles in clusters, by rows, columns, and the tiles of a cluster down and across."""
-_RATES_OF_PARTS = {(128, 128): 0.56, (128, 96): 0.55, (128, 64): 0.48, (64, 128): 0.42, (64, 64): 0.39}
+_RATES_OF_PARTS = {
+    **{(128, 128): 0.56, (128, 96): 0.55, (128, 64): 0.48},
+    **{(64, 128): 0.42, (64, 64): 0.39, (64, 32): 0.28},
+}
 """Fraction of the rate that TF32 parts reach, by the rows and the columns of a tile.
 
 With these and the next figures, the chosen tile takes 2 percent longer than the fastest in the mean. That is
@@ -173,7 +176,7 @@ class WarpgroupTile:
     @property
     def rate(self) -> float:
         """Return the fraction of the tensor cores' rate that is reached along k."""
-        if self.mode is CudaMode.WGMMA_PARTS:
+        if self.mode in PARTS_MODES:
             return _RATES_OF_PARTS[self.rows, self.columns]
         own = _RATES_IN_CLUSTERS.get((self.rows, self.columns, self.cluster, self.across))
         rows = self.rows // (1 if self.turns else self.consumers)
@@ -219,7 +222,7 @@ class WarpgroupTile:
         if self.mode in (CudaMode.WGMMA_BYTES, CudaMode.WGMMA_BYTE_WINDOWS):
             return _SHIFT_BYTES * (self.rows + self.columns) * (self.consumers if self.turns else 1)
         buffers = 3 if self.consumers > 1 else 2
-        return 2 * buffers * self.columns * ROW_BYTES if self.mode is CudaMode.WGMMA_PARTS else 0
+        return 2 * buffers * self.columns * ROW_BYTES if self.mode in PARTS_MODES else 0
 
     def staged(self, bytes: int) -> int:
         """Return the bytes of shared memory for results, from those of each warp that multiplies."""
@@ -243,6 +246,7 @@ WARPGROUP_TILES = (
     WarpgroupTile(192, 96, 3, 1, across=2),
     WarpgroupTile(192, 96, 3, 1, across=2, exchanged=True),
     WarpgroupTile(192, 64, 3, 1),
+    WarpgroupTile(192, 32, 3, 2),
     WarpgroupTile(128, 256, 2, 1, 2),
     WarpgroupTile(128, 256, 2, 1),
     WarpgroupTile(128, 192, 2, 1, 2),
@@ -295,13 +299,21 @@ PARTS_TILES = (
     WarpgroupTile(64, 64, 1, 2, mode=CudaMode.WGMMA_PARTS),
 )
 """The candidates of products of FLOAT32."""
+PART_WINDOW_TILES = tuple(
+    replace(tile, mode=CudaMode.WGMMA_PART_WINDOWS) for tile in (*PARTS_TILES, WarpgroupTile(64, 32, 1, 2))
+)
+"""The candidates of convolutions of FLOAT32."""
+_ALL_TILES = (
+    *(WARPGROUP_TILES, WINDOW_TILES, BYTE_TILES, BYTE_WINDOW_TILES),
+    *(PARTS_TILES, PART_WINDOW_TILES),
+)
 
 
 def warpgroup_tiles(shape: Shape, machine: CudaMachine) -> Iterator[tuple[WarpgroupTile, int, float]]:
     """Yield the tiles that can compute a contraction, the numbers of slices along k, and their cycles."""
     if not machine.multiplies_by_warpgroups:
         return
-    for tiles in (WARPGROUP_TILES, WINDOW_TILES, BYTE_TILES, BYTE_WINDOW_TILES, PARTS_TILES):
+    for tiles in _ALL_TILES:
         kinds = {tile.exchanged: tile for tile in tiles}
         ways = {exchanged: in_warpgroups(shape, tile) for exchanged, tile in kinds.items()}
         warpgroups = ways[False]
@@ -341,6 +353,7 @@ def in_warpgroups(shape: Shape, tile: WarpgroupTile) -> WarpgroupShape:
         CudaMode.WGMMA_BYTES: BytesShape,
         CudaMode.WGMMA_BYTE_WINDOWS: ByteConvolutionShape,
         CudaMode.WGMMA_PARTS: PartsShape,
+        CudaMode.WGMMA_PART_WINDOWS: PartConvolutionShape,
     }
     return shapes.get(tile.mode, WarpgroupShape)(shape)
 
@@ -846,10 +859,9 @@ class ConvolutionShape(WarpgroupShape):
         )
 
 
-class ByteConvolutionShape(ConvolutionShape):
+class ByteConvolutionShape(ConvolutionShape, BytesShape):
     """A convolution of integers of 8 bits, over images without padding or padded with zeros."""
 
-    mode = CudaMode.IMMA
-    depth = ROW_BYTES
-    products = 0.5
-    begin_cycles, least_step, tile_cycles, store_rate = _OF_BYTES
+
+class PartConvolutionShape(ConvolutionShape, PartsShape):
+    """A convolution of FLOAT32, as products of TF32 parts."""

@@ -206,6 +206,10 @@ class PartsPrinter(WarpgroupPrinter):
         )
 
 
+class PartConvolutionPrinter(ConvolutionPrinter, PartsPrinter):
+    """A printer of convolutions of FLOAT32."""
+
+
 def _structure(name: str, members: Iterable[str]) -> str:
     return "\n".join([f"struct {name} {{", *(f"    {member}" for member in members), "};"])
 

@@ -17,6 +17,10 @@ constexpr bool ENDS = STAGES == 1 && !HAS_ELEMENTS;                             
 
 // Units that a thread loads before it takes the first of them in. A block of 1,024 threads has 64 registers for each.
 constexpr int BATCH = VECTOR == 1 ? (THREADS * UNIT_BYTES > 8192 ? 4 : 8) : VECTOR < 16 ? 16 / VECTOR : 1;
+// Units whose late loads are under way together: the compiler moves no load before the stores of another unit. Normalizations with a scale
+// for each row of (8, 1280, 27, 27) take 0.8 of the time (H100).
+constexpr int AHEAD = VECTOR == 1 ? 4 : VECTOR < 16 ? 2 : 1;
+static_assert(BATCH % AHEAD == 0);
 
 static_assert(SPAN == THREADS || (COLUMNS && NEAR == 1) || (SPAN & (SPAN - 1)) == 0);
 
@@ -121,12 +125,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         auto unit_at = [&](Index i) { return in_group<VECTOR>(p, at, first + i * SPAN); };
         auto group_at = [&](int lane) { return COLUMNS ? in_row<1>(p, at, (Index)lane) : at; };
         Held<VECTOR> held[REGISTER_UNITS > 0 ? REGISTER_UNITS : BATCH];
-        // Calls `visit` with each unit of the thread and its number.
-        auto each_unit = [&](auto backwards, auto visit) {
+        // Calls `visit` with each unit of the thread, its number, and its number among AHEAD units. Calls `begin` before, with these numbers.
+        auto each_unit = [&](auto backwards, auto begin, auto visit) {
+            // Visits up to AHEAD units, of which `has` tells which are there.
+            auto visit_together = [&](Held<VECTOR>* units, auto number, auto has) {
+#pragma unroll
+                for (int k = 0; k < AHEAD; k++) {
+                    if (has(k)) begin(number(k), k);
+                }
+#pragma unroll
+                for (int k = 0; k < AHEAD; k++) {
+                    if (has(k)) visit(units[k], number(k), k);
+                }
+            };
             if constexpr (REGISTER_UNITS > 0) {
 #pragma unroll
-                for (int k = 0; k < REGISTER_UNITS; k++) {
-                    if (k < count) visit(held[k], (Index)k);
+                for (int from = 0; from < REGISTER_UNITS; from += AHEAD) {
+                    visit_together(held + from, [&](int k) { return (Index)(from + k); }, [&](int k) { return from + k < REGISTER_UNITS && from + k < count; });
                 }
                 return;
             }
@@ -138,8 +153,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                         if (whole || from + k < count) load_held<VECTOR>(held[k], p, unit_at(number(from + k)));
                     }
 #pragma unroll
-                    for (int k = 0; k < BATCH; k++) {
-                        if (whole || from + k < count) visit(held[k], number(from + k));
+                    for (int part = 0; part < BATCH; part += AHEAD) {
+                        visit_together(held + part, [&](int k) { return number(from + part + k); }, [&](int k) { return whole || from + part + k < count; });
                     }
                 };
                 Index i = in_shared;
@@ -149,10 +164,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             }
             if constexpr (SHARED_UNITS > 0) {
                 wait_for_copies<0>();
-                for (Index i = 0; i < in_shared; i++) {
-                    take_held<VECTOR>(held[0], room + i * (THREADS * UNIT_BYTES));
-                    visit(held[0], i);
-                }
+                auto visit_kept = [&](Index from, auto whole) {
+#pragma unroll
+                    for (int k = 0; k < AHEAD; k++) {
+                        if (whole || from + k < in_shared) take_held<VECTOR>(held[k], room + (from + k) * (THREADS * UNIT_BYTES));
+                    }
+                    visit_together(held, [&](int k) { return from + k; }, [&](int k) { return whole || from + k < in_shared; });
+                };
+                Index i = 0;
+#pragma unroll 1
+                for (; i + AHEAD <= in_shared; i += AHEAD) visit_kept(i, Number<1>());
+                if (AHEAD > 1 && i < in_shared) visit_kept(i, Number<0>());
             }
         };
         if constexpr (REGISTER_UNITS > 0) {
@@ -176,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 start<LANES>(stage, mine[lane], p, origin, group_at(lane), found[lane], lane);
                 fresh[lane] = mine[lane];
             }
-            each_unit(Number<decltype(stage)::value % 2>(), [&](const Held<VECTOR>& unit, Index i) {
+            each_unit(Number<decltype(stage)::value % 2>(), [](Index, int) {}, [&](const Held<VECTOR>& unit, Index i, int) {
 #pragma unroll
                 for (int lane = 0; lane < VECTOR; lane++) {
                     const int group = lane % LANES;
@@ -217,14 +239,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
 #pragma unroll
                 for (int lane = 0; lane < LANES; lane++) kept[lane] = kept_of[place * LANES + lane];
             }
-            each_unit(Number<STAGES % 2>(), [&](const Held<VECTOR>& unit, Index i) {
+            Late<VECTOR> late[AHEAD];
+            auto load_ahead = [&](Index i, int k) { load_late<VECTOR>(late[k], p, unit_at(i)); };
+            each_unit(Number<STAGES % 2>(), load_ahead, [&](const Held<VECTOR>& unit, Index i, int k) {
                 const Offsets here = unit_at(i);
-                Late<VECTOR> late;
                 Outputs<VECTOR> result;
-                load_late<VECTOR>(late, p, here);
 #pragma unroll
                 for (int lane = 0; lane < VECTOR; lane++) {
-                    evaluate<VECTOR>(result, p, unit, late, kept[lane % LANES], here, lane);
+                    evaluate<VECTOR>(result, p, unit, late[k], kept[lane % LANES], here, lane);
                 }
                 store_outputs<VECTOR>(p, here, result);
             });
