@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     # isort: off
     # `as` tells type checkers that a name is public.
     from opendml.frontends.onnx.backend import Backend as Backend
+    from opendml.frontends.onnx.custom import custom_operator as custom_operator
     from opendml.frontends.onnx.evaluate import EvaluatorWarning as EvaluatorWarning
     from opendml.frontends.onnx.model import OnnxModel as OnnxModel, load as load
     from opendml.frontends.onnx.sizes import Sizes as Sizes
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "onnx.backend": "Backend",
+    "onnx.custom": "custom_operator",
     "onnx.evaluate": "EvaluatorWarning",
     "onnx.model": "OnnxModel load",
     "onnx.tensor_info": "TensorInfo",

@@ -382,7 +382,7 @@ def test_a_node_that_memory_has_no_room_for_is_named(monkeypatch: pytest.MonkeyP
         '<ir_version: 10, opset_import: ["" : 16]>\n'
         "g (float[1, 2] x) => (float[2, 1] y) { y = Transpose <perm = [1, 0]> (x) }"
     )
-    monkeypatch.setattr("opendml.frontends.onnx.segment.CONVERTERS.find", lambda *_: nothing)
+    monkeypatch.setattr("opendml.frontends.onnx.custom.CONVERTERS.find", lambda *_: nothing)
     with pytest.raises(dml.Unsupported, match=r"node 'y' \(Transpose-16\): no memory: no 61.9 MiB"):
         dml_onnx.load(model).run({"x": np.ones((1, 2), np.float32)})
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import ModuleType
@@ -504,3 +506,18 @@ def test_seeds_make_random_nodes_repeat() -> None:
     (first, own), (second, same) = drawn[0]
     assert first != second
     assert own == same
+
+
+_LIBRARY = """
+import sys
+from opendml import onnx
+sys.modules["onnxruntime"] = onnx
+from magika import Magika
+print(Magika().identify_bytes(b"import os\\n\\ndef main():\\n    print(os.name)\\n" * 9).output.label)
+"""
+
+
+def test_libraries_take_the_module_in_place_of_onnxruntime() -> None:
+    pytest.importorskip("magika")
+    found = subprocess.run([sys.executable, "-c", _LIBRARY], capture_output=True, text=True, check=False)
+    assert found.stdout == "python\n", found.stderr

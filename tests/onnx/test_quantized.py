@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 import opendml as dml
+from opendml import onnx as dml_onnx
 from tests.onnx.models import (
     Array,
     assert_as_onnxruntime,
@@ -23,6 +24,7 @@ from tests.onnx.models import (
     feed,
     numbers,
     one_node,
+    run_by_onnxruntime,
 )
 
 
@@ -147,6 +149,118 @@ def test_lstm_clips_and_couples_its_gates() -> None:
     _check_recurrent("LSTM", _inputs("LSTM", given=7), clip=0.5, input_forget=1)
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_gates_are_clipped_as_onnxruntime_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    operator = ["RNN", "GRU", "LSTM"][seed % 3]
+    direction = ["forward", "reverse", "bidirectional"][seed // 3 % 3]
+    directions = 2 if direction == "bidirectional" else 1
+    sizes = {0: (_STEPS, _BATCH, _INPUT), 1: (directions, _GATES[operator] * _HIDDEN, _INPUT)}
+    sizes |= {2: (directions, _GATES[operator] * _HIDDEN, _HIDDEN), 3: (directions, 2 * sizes[1][1])}
+    sizes |= dict.fromkeys((5, 6) if operator == "LSTM" else (5,), (directions, _BATCH, _HIDDEN))
+    inputs: list[Array | None] = [
+        rng.standard_normal(sizes[number]).astype(np.float32)
+        if number in sizes and (number < 3 or rng.random() < 0.6)
+        else None
+        for number in range(7 if operator == "LSTM" else 6)
+    ]
+    if rng.random() < 0.6:
+        inputs[4] = rng.integers(1, _STEPS + 1, _BATCH).astype(np.int32)
+    options: dict[str, Any] = {"clip": float(rng.uniform(0.1, 1.5)), "direction": direction}
+    if operator == "GRU":
+        options["linear_before_reset"] = int(rng.integers(2))
+    if operator != "LSTM" and rng.random() < 0.4:
+        options["activations"] = [
+            str(each) for each in rng.choice(["Relu", "Tanh", "HardSigmoid"], directions)
+        ]
+        if operator == "GRU":
+            options["activations"] = [each for one in options["activations"] for each in ("Sigmoid", one)]
+    while inputs[-1] is None:
+        inputs.pop()
+    _check_recurrent(operator, inputs, **options)
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_lstm_with_quantized_matrices(case: int) -> None:
+    """They agree with ONNX Runtime's LSTM of floats, and with its quantized one within its own error."""
+    rng = np.random.default_rng(case)
+    type, by_column, full = [np.uint8, np.int8][case % 2], bool(case // 2 % 2), bool(case // 4)
+    directions = 2 if full else 1
+    limits = np.iinfo(type)
+    steps, batch, size, hidden = 6, 3, 8, 5
+    x = rng.standard_normal((steps, batch, size)).astype(np.float32)
+    matrices = [
+        rng.integers(limits.min, limits.max + 1, (directions, rows, 4 * hidden)).astype(type)
+        for rows in (size, hidden)
+    ]
+    sizes = (directions, 4 * hidden) if by_column else (directions,)
+    scales = [rng.uniform(0.002, 0.006, sizes).astype(np.float32) for _ in range(2)]
+    # ONNX Runtime takes no zero points of columns.
+    zeros = [np.full(sizes, limits.max // 2 if type == np.uint8 else 0).astype(type) for _ in range(2)]
+    rest: list[Array | None] = [None] * 5
+    if full:
+        rest[0] = rng.standard_normal((directions, 8 * hidden)).astype(np.float32)
+        rest[1] = np.array([6, 2, 4], np.int32)
+        rest[2:4] = (rng.uniform(-1, 1, (directions, batch, hidden)).astype(np.float32) for _ in range(2))
+    numbered = [scales[0], zeros[0], scales[1], zeros[1]]
+    inputs = [x, *matrices, *rest, *numbered]
+    options: dict[str, Any] = {"hidden_size": hidden, "direction": "bidirectional" if full else "forward"}
+    if full:
+        options["clip"] = 1.5
+    known = [1, 2, 8, 9, 10, 11]
+    model = one_node("DynamicQuantizeLSTM", inputs, 3, 14, "com.microsoft", known, **options)
+    found = computed(model, feed(inputs, known))
+    floats = [
+        ((each.astype(np.float32) - _line(zero)) * _line(scale)).swapaxes(1, 2).copy()
+        for each, scale, zero in zip(matrices, scales, zeros, strict=True)
+    ]
+    exact = [x, *floats, *rest]
+    while exact[-1] is None:
+        exact.pop()
+    assert_same(found, run_by_onnxruntime(one_node("LSTM", exact, 3, 14, **options), feed(exact)))
+    assert_same(found, run_by_onnxruntime(model, feed(inputs, known)), atol=0.03)
+
+
+def _line(numbers: Array) -> Array:
+    return (numbers if numbers.ndim == 2 else numbers[:, None])[:, None].astype(np.float32)
+
+
+def test_clipped_networks_take_other_layouts_and_types() -> None:
+    inputs = _inputs("GRU", given=6)
+    turned = [
+        each if each is None or number in (1, 2, 3, 4) else each.swapaxes(0, 1).copy()
+        for number, each in enumerate(inputs)
+    ]
+    options: dict[str, Any] = {"outputs": 2, "opset": 14, "hidden_size": _HIDDEN, "clip": 0.4}
+    y, state = computed(one_node("GRU", inputs, **options), feed(inputs))
+    by_batch = computed(one_node("GRU", turned, layout=1, **options), feed(turned))
+    np.testing.assert_allclose(by_batch[0], y.transpose(2, 0, 1, 3), atol=1e-6)
+    np.testing.assert_allclose(by_batch[1], state.swapaxes(0, 1), atol=1e-6)
+    halves = [each if each is None or each.dtype == np.int32 else each.astype(np.float16) for each in inputs]
+    half = computed(one_node("GRU", halves, **options), feed(halves))
+    assert half[0].dtype == np.float16
+    np.testing.assert_allclose(half[0], y, atol=2e-3)
+
+
+def test_one_clipped_network_serves_many_lengths() -> None:
+    _, w, r, b = _inputs("GRU", given=4)
+    node = helper.make_node("GRU", ["x", "w", "r", "b"], ["y", "h"], hidden_size=_HIDDEN, clip=0.4)
+    given = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["steps", "batch", _INPUT])]
+    known = [onnx.numpy_helper.from_array(array, name) for name, array in {"w": w, "r": r, "b": b}.items()]
+    outputs = [onnx.ValueInfoProto(name=name) for name in "yh"]
+    model = helper.make_model(
+        helper.make_graph([node], "g", given, outputs, known),
+        opset_imports=[helper.make_opsetid("", 14)],
+        ir_version=10,
+    )
+    loaded = dml_onnx.load(model)
+    for steps, batch in ((4, 3), (7, 3), (5, 2), (9, 6)):
+        x = numbers([steps, batch, _INPUT], seed=steps)
+        for own, real in zip(loaded.run({"x": x}).values(), run_by_onnxruntime(model, {"x": x}), strict=True):
+            np.testing.assert_allclose(own, real, atol=1e-6)
+    assert loaded._tracer.traced_count <= 6
+
+
 def test_a_peephole_of_the_output_gate_sees_the_cell_after_the_step() -> None:
     inputs = [*_inputs("LSTM"), *[None] * 4, numbers([1, 3 * _HIDDEN])]
     model = one_node("LSTM", inputs, outputs=3, opset=14, hidden_size=_HIDDEN)
@@ -156,8 +270,9 @@ def test_a_peephole_of_the_output_gate_sees_the_cell_after_the_step() -> None:
 @pytest.mark.parametrize(
     ("operator", "options"),
     [
-        ("GRU", {"clip": 0.5}),
-        ("RNN", {"clip": 0.5}),
+        ("GRU", {"clip": 0.5, "activations": ["Mish", "Tanh"]}),
+        ("RNN", {"clip": 0.5, "activations": ["Affine"]}),
+        ("RNN", {"clip": 0.5, "activations": ["Tanh", "Tanh"]}),
         ("RNN", {"activations": ["Affine"]}),
         ("RNN", {"activations": ["Mish"]}),
     ],

@@ -20,6 +20,7 @@ _EXPERIMENTAL: Mapping[str, Mapping[str, Any]] = {
 _OF_ONNX_RUNTIME: Mapping[str, Mapping[str, Any]] = {
     "Attention MultiHeadAttention QAttention": {"mask_filter_value": -10000.0},
     "DequantizeLinear QuantizeLinear": {"axis": 1},
+    "DynamicQuantizeLSTM": {"direction": "forward"},
     "EmbedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization": {"epsilon": 1e-12},
     "FusedConv": {"activation": "", "auto_pad": "NOTSET", "group": 1},
     "FusedGemm": {"activation": "", "alpha": 1.0, "beta": 1.0},

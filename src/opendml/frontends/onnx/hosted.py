@@ -1,10 +1,11 @@
-"""Nodes that run in NumPy, because DirectML has no operators for them."""
+"""Nodes that run in NumPy, because DirectML has no operators for them or a program defines them so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from opendml.frontends.onnx.custom import custom_on_arrays
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.scatter_reduction import is_reduction, scatter_reduction_of
 from opendml.frontends.onnx.suppression import suppression_of
@@ -16,4 +17,4 @@ def hosted(node: OnnxNode) -> Callable[[Mapping[str, Any]], dict[str, Any]] | No
         return scatter_reduction_of(node)
     if not node.domain and node.operator == "NonMaxSuppression":
         return suppression_of(node)
-    return None
+    return custom_on_arrays(node)

@@ -27,7 +27,7 @@ def functions_of(model: onnx.ModelProto) -> Functions:
 def function_nodes(node: OnnxNode, functions: Functions, prefix: str) -> tuple[OnnxNode, ...] | None:
     """Inline the function of the model that a node calls; None: it calls none."""
     function = functions.get((node.domain, node.operator, node.message.overload))
-    return None if function is None else _inlined(node, function, prefix, {})
+    return None if function is None else inlined(node, function, prefix, {})
 
 
 def has_body(node: OnnxNode) -> bool:
@@ -65,10 +65,10 @@ def schema_nodes(node: OnnxNode, values: Sequence[Value | None], prefix: str) ->
     defaults = {
         name: each.default_value for name, each in schema.attributes.items() if each.default_value.name
     }
-    return _inlined(node, function, prefix, defaults)
+    return inlined(node, function, prefix, defaults)
 
 
-def _inlined(
+def inlined(
     node: OnnxNode, function: onnx.FunctionProto, prefix: str, defaults: Mapping[str, onnx.AttributeProto]
 ) -> tuple[OnnxNode, ...]:
     """Inline the body of a function in place of its call."""

@@ -338,6 +338,11 @@ class KnownModel(Locked):
         """True if this process has read a plan of the model."""
         return bool(self._plans)
 
+    @property
+    def forms(self) -> list[Hashable]:
+        """The exact sizes and types of the inputs of runs."""
+        return list(self._runs)
+
     def _read_plans(self, key: str) -> Iterator[KnownPlan]:
         """Yield the plans in the cache that may serve runs with a key."""
         for numbered in numbered_keys(key):

@@ -14,6 +14,7 @@ import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped,unused-ignore]
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.onnx.custom import converter_of, custom_of
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import is_safe
@@ -21,7 +22,6 @@ from opendml.frontends.onnx.inlining import functions_of, has_body
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.node import OnnxNode, messages_in, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET
-from opendml.frontends.onnx.registry import CONVERTERS
 
 _MOST_STATED = 5
 """Greatest number of operators that one message names."""
@@ -82,13 +82,25 @@ def _reason(node: OnnxNode) -> str | None:
         node = replace(node, version=FIRST_MODERN_OPSET)  # The tracer does the same.
     if is_loop(node) or hosted(node) is not None or (node.operator == "If" and not node.domain):
         return None
-    if CONVERTERS.find(node.operator, node.version, node.domain) is not None or has_body(node):
+    if converter_of(node) is not None or has_body(node):
         return None
     try:
         Evaluator(node)
     except Unsupported:
-        return f"{node}: neither opendml nor onnx's evaluator has such an operator"
+        fix = "; dml.onnx.custom_operator registers a function" if node.domain else ""
+        return f"{node}: neither opendml nor onnx's evaluator has such an operator{fix}"
     return None
+
+
+def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Return the operators of a model that are functions of the program."""
+    functions = functions_of(model)
+    names = [
+        f"{node.domain}.{node.operator}"
+        for node in _all_nodes(model)
+        if custom_of(node) and (node.domain, node.operator, node.message.overload) not in functions
+    ]
+    return tuple(dict.fromkeys(names))
 
 
 def _all_nodes(model: onnx.ModelProto) -> Iterator[OnnxNode]:

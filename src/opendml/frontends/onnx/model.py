@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -33,9 +34,16 @@ if TYPE_CHECKING:
     from opendml.frontends.onnx.opening import Opened
     from opendml.frontends.onnx.trace import Tracer
     from opendml.frontends.onnx.weights import Weights
+    from opendml.runtime.explain.explanation import ExplainedGraph
     from opendml.runtime.graphs.caches import Caches, ModelState
     from opendml.runtime.graphs.model import Model
+    from opendml.runtime.objects.bound import BoundModel
     from opendml.runtime.objects.device import Device
+
+_MOST_MET = 64
+"""Sizes that `save` compiles for, at most: the last ones."""
+Form = tuple[tuple[str, tuple[int, ...], Any], ...]
+"""The names, sizes and NumPy types of the inputs of a run."""
 
 
 class OnnxModel(Locked):
@@ -63,6 +71,8 @@ class OnnxModel(Locked):
         self._declared = {each.name: each for each in facts.declared}
         self._opened, self._cache, self._known = opened, cache, known
         self._noted, self._progress = False, progress
+        self._met: dict[Form, None] = {}
+        """The runs that were compiled here, for `save`."""
 
     @property
     def device(self) -> Device:
@@ -207,6 +217,10 @@ class OnnxModel(Locked):
         if tracer.traced_count > before:
             self._tell_traced(given, began)
         is_new = tracer.traced_count > before or tracer.planned_count > planned
+        if is_new and all(isinstance(each, np.ndarray) for each in given.values()):
+            self._met[tuple([(name, each.shape, each.dtype) for name, each in given.items()])] = None
+            while len(self._met) > _MOST_MET:
+                self._met.pop(next(iter(self._met)))
         if self._known is not None and is_new and len(steps) == 1 and type(given) is dict:
             self._noted |= self._traced.note(self._known, steps[0], given, dimensions)
         return [contents[name] for name in self.output_names]
@@ -293,6 +307,77 @@ class OnnxModel(Locked):
         dimensions = [each for info in self.inputs for each in info.sizes or () if isinstance(each, str)]
         for each in size_combinations(sizes, tuple(dict.fromkeys(dimensions))):
             self.run({info.name: zeros_of(info.name, info.type, info.sizes, each) for info in self.inputs})
+
+    def _met_forms(self) -> list[Form]:
+        """Return the sizes and types of inputs whose runs were compiled or read from the cache."""
+        known: list[Any] = [] if self._known is None else self._known.forms
+        return list(dict.fromkeys([*self._met, *known]))
+
+    def explain(self, /, **inputs: Any) -> ExplainedGraph:
+        """Run the model, measure the kernels of its graphs, and return how long they take.
+
+        Nodes that run outside of DirectML's operators are named in warnings, and are not measured.
+
+        >>> import onnx, opendml as dml
+        >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[64, 99] x) => (float[64, 99] y) {\
+        ... t = Tanh (x) y = Relu (t) }'
+        >>> model = dml.onnx.load(onnx.parser.parse_model(text))
+        >>> [kernel.name for kernel in model.explain().kernels]
+        ['ACTIVATION_TANH + ACTIVATION_RELU']
+
+        Args:
+            inputs: arrays to run and to measure with. An input of open sizes needs one; others are made up.
+
+        Raises:
+            InvalidArgument: an unknown input, one of another type or size, or a missing one of open sizes.
+            Unsupported: nothing of the model becomes a graph of DirectML's operators.
+        """
+        with self._named():
+            with importing:
+                from opendml.frontends.onnx.whole import explained
+            return explained(self, inputs)
+
+    def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
+        """Bind the model to packed NumPy arrays, for repeated dispatch with their sizes.
+
+        >>> import numpy as np, onnx, opendml as dml
+        >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
+        >>> x, y = np.ones(2, np.float32), np.empty(2, np.float32)
+        >>> dml.onnx.load(onnx.parser.parse_model(text)).bind({"x": x}, {"y": y}).dispatch()
+        >>> y
+        array([-1., -1.], dtype=float32)
+
+        Args:
+            inputs, outputs: all of them by name.
+
+        Raises:
+            InvalidArgument: a missing or unknown name, or an array of another type, size or layout.
+            Unsupported: the model is more than one graph of DirectML's operators.
+        """
+        with self._named():
+            with importing:
+                from opendml.frontends.onnx.whole import bound
+            return bound(self, inputs, outputs)
+
+    def save(self, path: str | PathLike[str], *, compiled: bool = False) -> None:
+        """Write the model to a file that `opendml.onnx.load` reads, with its fixed sizes and all weights.
+
+        Args:
+            path: the file.
+            compiled: write plans, machine code and packed weights too, as `opendml compile` does, for
+                the sizes of inputs that ran or were warmed up. The file is for this machine and this version
+                of opendml. Elsewhere it is compiled when it is loaded.
+
+        Raises:
+            InvalidArgument: the file cannot be written; or for `compiled` a model of open sizes that was not
+                called.
+            Unsupported: the model takes 2 GiB or more; or for `compiled` it is more than one graph, is on
+                another device than the CPU, or plans are not kept.
+        """
+        with self._named():
+            with importing:
+                from opendml.frontends.onnx.whole import save
+            save(self, path, compiled)
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
         """Run the model, and return its compiled graphs and the names of nodes outside of them, in order.
@@ -491,6 +576,8 @@ def load_model(
             now = opened()
             tell("%s: parsed and checked in %.2f s", now.name, time.perf_counter() - began)
         cache.shared.share(weights.stamps, now.tracer.device._backend)
+        if now.custom:
+            known = None  # Another process may have other functions.
         if known is not None and now.weights.are_within(known.content):
             known.write_facts(now.facts)
         loaded = OnnxModel(now.name, device, now.facts, now, cache, known, progress)

@@ -12,7 +12,7 @@ from opendml.budget import meter
 from opendml.errors import Error
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, identity_to_json
 from opendml.frontends.onnx.known_runs import PlanNumbers, PlanOutput, PlanTensor, PlanToWrite
-from opendml.frontends.onnx.load_checks import require_possible, require_runnable
+from opendml.frontends.onnx.load_checks import custom_operators, require_possible, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.sizes import Sizes
@@ -38,6 +38,7 @@ class Opened:
         facts: its declarations.
         tracer: traces it.
         weights: the initializers that stay in its file.
+        custom: its operators that are functions of the program, which no file holds.
     """
 
     model: onnx.ModelProto
@@ -45,6 +46,7 @@ class Opened:
     facts: ModelFacts
     tracer: Tracer
     weights: Weights
+    custom: tuple[str, ...]
 
     def note(
         self, known: KnownModel, step: TraceStep, given: Mapping[str, Any], dimensions: Mapping[str, int]
@@ -153,4 +155,4 @@ def opened_proto(
         tracer = Tracer.of_model(model, device, weights, cache, traces_sizes=has_plans(device))
     except Error as error:
         raise error._within(name) from error
-    return Opened(model, name, facts, tracer, weights)
+    return Opened(model, name, facts, tracer, weights, custom_operators(model))

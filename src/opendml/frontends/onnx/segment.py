@@ -19,6 +19,7 @@ from opendml.frontends.common.calls import dml
 from opendml.frontends.common.dimensions import UsedDimensions
 from opendml.frontends.common.types import NotExpressible, require_expressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
+from opendml.frontends.onnx.custom import converter_of, custom_of
 from opendml.frontends.onnx.device_run import DeviceContents
 from opendml.frontends.onnx.dimensions import KnownContents, SizesOfRun, value_with
 from opendml.frontends.onnx.evaluate import evaluator_of
@@ -27,7 +28,6 @@ from opendml.frontends.onnx.evaluator_limits import require_memory
 from opendml.frontends.onnx.forms import Dimensions
 from opendml.frontends.onnx.inference import empty_of, inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
-from opendml.frontends.onnx.registry import CONVERTERS
 from opendml.frontends.onnx.size_arithmetic import follows_from_sizes, sizes_computed
 from opendml.frontends.onnx.states import Values
 from opendml.frontends.onnx.values import (
@@ -109,6 +109,7 @@ class Segment:
         require_memory(node, self.values)
         is_converted = (
             facts_of(node).unreliable
+            or custom_of(node) is not None
             or follows_from_sizes(node, values)
             or _is_read_by_products(node, values)
         )
@@ -184,7 +185,7 @@ class Segment:
         return {name: Known(content) for name, content in results.items()}
 
     def _converted(self, node: OnnxNode, values: list[Value | None]) -> dict[str, Value]:
-        converter = CONVERTERS.find(node.operator, node.version, node.domain)
+        converter = converter_of(node)
         if converter is None:
             raise NotExpressible("opendml has no mapping to DirectML's operators")
         conversion = OnnxConversion(

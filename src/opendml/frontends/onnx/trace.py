@@ -23,8 +23,10 @@ from opendml.budget import check_time, meter
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.common.dimensions import UsedDimensions
 from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.clipped import clipped_nodes
 from opendml.frontends.onnx.conversion import ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
+from opendml.frontends.onnx.custom import custom_of
 from opendml.frontends.onnx.device_run import DeviceContents
 from opendml.frontends.onnx.device_tensor import DeviceTensor
 from opendml.frontends.onnx.dimensions import (
@@ -394,6 +396,8 @@ class Tracer(Locked):
         values = [segment.values.get(name) for name in node.inputs]
         if body is None and node.version < FIRST_MODERN_OPSET:
             body = modern_nodes(node, values, self._prefix(node))
+        if body is None:
+            body = clipped_nodes(node, values, self._prefix(node))
         if body is None and is_wide(node):
             body = wide_nodes(node, segment.values, self._prefix(node))
         if body is not None or node.operator != "If" or node.domain:
@@ -461,7 +465,7 @@ class Tracer(Locked):
         """Run a node outside of DirectML: in NumPy or on onnx's evaluator."""
         run = hosted(node)
         if run is not None:
-            return self._host_step(node, run, state, is_own=True)
+            return self._host_step(node, run, state, is_own=custom_of(node) is None)
         try:
             evaluator = Evaluator(node)
         except Unsupported as error:

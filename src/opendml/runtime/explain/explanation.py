@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,51 @@ class ExplainedGraph:
         with importing:
             from opendml.runtime.explain.text import plain
         return plain(self)
+
+
+def joined(parts: Sequence[ExplainedGraph]) -> ExplainedGraph:
+    """Return graphs of one device that run one after the other as one. Their arena is the largest.
+
+    Args:
+        parts: the graphs, of which there is one at least. Several get numbers before their labels.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    operators: list[ExplainedOperator] = []
+    kernels: list[ExplainedKernel] = []
+    temporaries: list[ExplainedTemporary] = []
+    for number, part in enumerate(parts):
+        first, labels = (
+            len(kernels),
+            {each.label: f"graphs[{number}].{each.label}" for each in part.operators},
+        )
+        operators += [
+            replace(
+                each,
+                label=labels[each.label],
+                reads=tuple(labels.get(name, name) for name in each.reads),
+                kernels=tuple(first + kernel for kernel in each.kernels),
+            )
+            for each in part.operators
+        ]
+        kernels += [
+            replace(
+                each,
+                number=first + each.number,
+                operators=tuple(labels.get(name, name) for name in each.operators),
+            )
+            for each in part.kernels
+        ]
+        temporaries += [
+            replace(each, first=first + each.first, last=first + each.last) for each in part.temporaries
+        ]
+    return replace(
+        parts[0],
+        title="; ".join(each.title for each in parts),
+        seconds=sum(each.seconds for each in parts),
+        operators=tuple(operators),
+        kernels=tuple(kernels),
+        temporaries=tuple(temporaries),
+        temporary_bytes=max(each.temporary_bytes for each in parts),
+        persistent_bytes=sum(each.persistent_bytes for each in parts),
+    )

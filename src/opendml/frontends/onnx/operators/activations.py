@@ -164,7 +164,7 @@ NAMED_ACTIVATIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "Relu": (dml.activation_relu, ""),
 }
 """Activations that recurrent networks and fused nodes name."""
-_WITHOUT_DEFAULTS = ("Affine", "Clip", "ScaledTanh")
+NEED_NUMBERS = ("Affine", "Clip", "ScaledTanh")
 """Those whose numbers a node must state. The others have DirectML's defaults, which are ONNX's."""
 
 
@@ -183,7 +183,7 @@ def named_activation(
     function, keywords = NAMED_ACTIVATIONS.get(name, (None, ""))
     given = {keyword: number(keyword) for keyword in keywords.split()}
     stated = {keyword: float(each) for keyword, each in given.items() if each is not None}
-    if function is None or (name in _WITHOUT_DEFAULTS and len(stated) < len(given)):
+    if function is None or (name in NEED_NUMBERS and len(stated) < len(given)):
         raise NotExpressible(f"activation {name!r} with {given}")
     return function, stated
 

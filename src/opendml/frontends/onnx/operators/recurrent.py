@@ -13,7 +13,8 @@ from opendml.frontends.common.tensors import permuted, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
 from opendml.frontends.onnx.operators.activations import NAMED_ACTIVATIONS, named_activation
-from opendml.frontends.onnx.registry import converts
+from opendml.frontends.onnx.operators.quantized import dequantized
+from opendml.frontends.onnx.registry import MICROSOFT, converts
 from opendml.frontends.onnx.values import Computed
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.descs import desc_class
@@ -21,6 +22,7 @@ from opendml.spec.operator_desc import OperatorDesc
 
 _DIRECTIONS = {"forward": "FORWARD", "reverse": "BACKWARD", "bidirectional": "BIDIRECTIONAL"}
 
+_LSTM = "Sigmoid Tanh Tanh"
 _NAMES = {name.lower(): name for name in NAMED_ACTIVATIONS if name != "Clip"}
 """ONNX's names of activations, which networks may write in any case."""
 
@@ -31,12 +33,12 @@ def _activations(node: OnnxConversion, usual: str) -> list[OperatorDesc]:
     Those that take alpha or beta take the next one of the node's lists.
 
     Raises:
-        NotExpressible: unknown names, another number of them, or missing numbers.
+        Error: unknown names, another number of them, or missing numbers.
     """
     directions = 2 if node.attribute("direction") == "bidirectional" else 1
     names = node.node.attributes.get("activations") or usual.split() * directions
     if len(names) != len(usual.split()) * directions:
-        raise NotExpressible(f"{len(names)} activations for {directions} directions")
+        raise _refused(node, f"{len(names)} activations for {directions} directions")
     numbers = {each: iter(node.attribute(f"activation_{each}") or ()) for each in ("alpha", "beta")}
     try:
         return [_activation(name, lambda keyword: next(numbers[keyword], None)) for name in names]
@@ -60,9 +62,20 @@ def _refused(node: OnnxConversion, reason: str) -> Error:
 
 
 class _Network:
-    """The tensors and options that all recurrent operators have, and the outputs on their way back."""
+    """The tensors and options that all recurrent operators have, and the outputs on their way back.
 
-    def __init__(self, node: OnnxConversion, activations: str) -> None:
+    Args:
+        node: the node.
+        activations: the usual ones of a direction.
+        matrices: its weights and its recurrence of sizes (directions, gates * hidden, columns); None: inputs.
+    """
+
+    def __init__(
+        self,
+        node: OnnxConversion,
+        activations: str,
+        matrices: tuple[GraphTensor, GraphTensor] | None = None,
+    ) -> None:
         direction = node.attribute("direction")
         if direction not in _DIRECTIONS:
             raise NotExpressible(f"direction {direction!r}")
@@ -72,7 +85,8 @@ class _Network:
         tensor = node.tensor(0)
         if len(tensor.sizes) != 3:
             raise NotExpressible(f"input of sizes {list(tensor.sizes)}")
-        weight, recurrence = (shaped(each, (1, *each.sizes)) for each in (node.tensor(1), node.tensor(2)))
+        matrices = matrices or (node.tensor(1), node.tensor(2))
+        weight, recurrence = (shaped(each, (1, *each.sizes)) for each in matrices)
         hidden = node.attribute("hidden_size")
         if hidden not in (None, recurrence.sizes[-1]):
             raise NotExpressible(f"hidden_size {hidden}, recurrence of {recurrence.sizes[-1]}")
@@ -116,6 +130,7 @@ class _Network:
 
 
 def _require_no_clip(node: OnnxConversion) -> None:
+    """Refuse a network that `clipped_nodes` has not taken."""
     if node.attribute("clip"):
         raise _refused(node, "DirectML clips in LSTM alone")
 
@@ -150,8 +165,39 @@ def _require_no_output_peephole(node: OnnxConversion) -> None:
 @converts("LSTM", since=7, to="LSTM")
 def lstm(node: OnnxConversion) -> Result:
     """Convert LSTM, with gates for input, output and forgetting, and a cell."""
+    return _lstm(node, _Network(node, _LSTM))
+
+
+@converts("DynamicQuantizeLSTM", domain=MICROSOFT, to="LSTM DEQUANTIZE")
+def dynamic_quantize_lstm(node: OnnxConversion) -> Result:
+    """Convert LSTM with matrices of 8 bits. Inputs and states stay floats, which ONNX Runtime quantizes."""
+    weight, recurrence = (_floats(node, *numbers) for numbers in ((1, 8, 9), (2, 10, 11)))
+    return _lstm(node, _Network(node, _LSTM, (weight, recurrence)))
+
+
+def _floats(node: OnnxConversion, matrix: int, scale: int, zero: int) -> GraphTensor:
+    """Return the float32 matrices, transposed, of inputs: (directions, columns, gates * hidden) of 8 bits.
+
+    Scale and zero point are numbers for a direction, or rows for its columns.
+    """
+    directions, _, columns = node.sizes(matrix)
+    parts = []
+    for number in (scale, zero):
+        if node.has(number):
+            sizes = node.sizes(number)
+            if tuple(sizes) not in ((directions,), (directions, columns)):
+                allowed = f"[{directions}] or [{directions}, {columns}]"
+                raise NotExpressible(f"input {number} of sizes {list(sizes)}; must be {allowed}")
+            parts.append(shaped(node.tensor(number), (directions, 1, columns if len(sizes) == 2 else 1)))
+    if not node.has(scale):
+        raise NotExpressible(f"input {scale}, a scale, is missing")
+    result = dequantized(node.tensor(matrix), parts[0], parts[1] if len(parts) > 1 else None)
+    return permuted(result, (0, 2, 1))
+
+
+def _lstm(node: OnnxConversion, network: _Network) -> Result:
     _require_no_output_peephole(node)
-    network, clip = _Network(node, "Sigmoid Tanh Tanh"), node.attribute("clip") or 0.0
+    clip = node.attribute("clip") or 0.0
     result = dml.lstm(
         *network.operands,
         network.state(5),

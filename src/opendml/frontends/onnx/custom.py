@@ -1,0 +1,233 @@
+"""Operators that a program defines: a Python function on graph tensors or on NumPy arrays."""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from opendml.across_forks import importing
+from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported, located
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.registry import CONVERTERS, OWN, Converter
+from opendml.frontends.onnx.values import array_of
+from opendml.spec.wording import shown
+
+if TYPE_CHECKING:
+    from opendml.frontends.onnx.conversion import OnnxConversion, Result
+    from opendml.frontends.onnx.node import OnnxNode
+
+F = TypeVar("F", bound=Callable[..., Any])
+_KINDS = ("graph", "arrays")
+
+
+@dataclass(frozen=True)
+class CustomOperator:
+    """A function that is an operator.
+
+    Args:
+        function: the function.
+        on: "graph" or "arrays".
+        constants: the numbers of inputs that a function on graph tensors gets as arrays.
+        types: the NumPy types of the outputs of a function on graph tensors; None: those of its tensors.
+    """
+
+    function: Callable[..., Any]
+    on: str
+    constants: tuple[int, ...]
+    types: tuple[np.dtype[Any] | None, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the function in errors."""
+        return str(getattr(self.function, "__qualname__", self.function))
+
+
+_operators: dict[tuple[str, str], dict[int, CustomOperator]] = defaultdict(dict)
+
+
+def custom_operator(
+    domain: str,
+    name: str,
+    *,
+    version: int = 1,
+    on: Literal["graph", "arrays"] = "graph",
+    constants: Sequence[int] = (),
+    types: Sequence[Any] = (),
+) -> Callable[[F], F]:
+    """Register the decorated function as an operator of ONNX models, for models that are loaded afterwards.
+
+    The function takes the inputs of a node in order (None for an absent one), and its attributes as keywords
+    in Python's types. It returns the output, or a tuple of the outputs.
+
+    A function on graph tensors calls DirectML's functions. It is part of the compiled graph, and is called
+    when the model is traced, not in each run. Sizes that change are integers with which it may compute. A
+    scalar has one dimension there, truth values are UINT8, and bfloat16 is FLOAT32. A function on arrays is
+    called in each run, with arrays that it must not write to.
+
+    >>> import numpy as np, onnx, opendml as dml
+    >>> @dml.onnx.custom_operator("my.domain", "Squared")
+    ... def squared(x, *, factor=1.0):
+    ...     return x * x * factor
+    >>> text = '''<ir_version: 10, opset_import: ["" : 20, "my.domain" : 1]>
+    ... g (float[n] x) => (float[n] y) { y = my.domain.Squared <factor = 0.5> (x) }'''
+    >>> dml.onnx.load(onnx.parser.parse_model(text))(np.array([1, 2], np.float32))["y"]
+    array([0.5, 2. ], dtype=float32)
+
+    Args:
+        domain: the domain of the operator, as nodes name it.
+        name: its name.
+        version: the first version of the domain's operator set that has this meaning. It holds up to the
+            next version that is registered.
+        on: "graph" for a function on graph tensors, "arrays" for one on NumPy arrays.
+        constants: the numbers of inputs whose content a function on graph tensors needs, such as axes. It
+            gets them as arrays. If they follow from data, the model is compiled for each content.
+        types: the NumPy types of outputs that are not those of the graph tensors, such as np.bool_; None for
+            the others.
+
+    Raises:
+        InvalidArgument: an argument is wrong; the domain is ONNX's own or opendml's; or opendml has the
+            operator.
+    """
+    where = f"custom_operator: {shown(domain)}, {shown(name)}"
+    if not isinstance(domain, str) or not isinstance(name, str) or not name:
+        raise InvalidArgument(f"{where}; the names of a domain and of an operator are needed")
+    if domain in ("", "ai.onnx", OWN):
+        raise InvalidArgument(f"{where}: the domain is not open to other operators; name one of your own")
+    if (domain, name) in {*CONVERTERS.names()}:
+        raise InvalidArgument(f"{where}: opendml has this operator; name another one")
+    if not isinstance(version, int) or version < 1:
+        raise InvalidArgument(f"{where}: version {shown(version)}; a whole number from 1 on is needed")
+    if on not in _KINDS:
+        raise InvalidArgument(f"{where}: on={shown(on)}; must be one of {', '.join(map(repr, _KINDS))}")
+    if on == "arrays" and (constants or types):
+        raise InvalidArgument(f"{where}: constants and types are for functions on graph tensors")
+    try:
+        wanted = tuple(None if each is None else np.dtype(each) for each in types)
+    except TypeError as error:
+        raise InvalidArgument(f"{where}: types: {error}") from error
+
+    def register(function: F) -> F:
+        if not callable(function):
+            raise InvalidArgument(f"{where}: {shown(function)}; a function is needed")
+        _operators[domain, name][version] = CustomOperator(function, on, tuple(constants), wanted)
+        return function
+
+    return register
+
+
+def custom_of(node: OnnxNode) -> CustomOperator | None:
+    """Return the function that is the operator of a node; None: there is none."""
+    versions = _operators.get((node.domain, node.operator)) if node.domain else None
+    since = max((each for each in versions or () if each <= node.version), default=None)
+    return None if versions is None or since is None else versions[since]
+
+
+def converter_of(node: OnnxNode) -> Converter | None:
+    """Return what makes operators of DirectML of a node; None: there is nothing."""
+    custom = custom_of(node)
+    if custom is None:
+        return CONVERTERS.find(node.operator, node.version, node.domain)
+    return partial(_converted, custom) if custom.on == "graph" else None
+
+
+def custom_on_arrays(node: OnnxNode) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
+    """Return a node whose operator is a function on arrays as a function of contents by name."""
+    custom = custom_of(node)
+    return partial(_run, custom, node) if custom is not None and custom.on == "arrays" else None
+
+
+def _run(custom: CustomOperator, node: OnnxNode, contents: Mapping[str, Any]) -> dict[str, Any]:
+    """Call a function on arrays."""
+    given = [_read_only(contents[name]) if name else None for name in node.inputs]
+    found = {}
+    with located(node):
+        for number, result in _results(custom, node, given):
+            if not isinstance(result, np.ndarray | np.generic | list):
+                raise _wrong(custom, number, result, "a NumPy array")
+            found[node.outputs[number]] = result if isinstance(result, list) else np.asarray(result)
+    return found
+
+
+def _read_only(content: Any) -> Any:
+    """Return an array over the memory of another one, which may be the caller's or a weight."""
+    if not isinstance(content, np.ndarray):
+        return content
+    view = content.view()
+    view.flags.writeable = False
+    return view
+
+
+def _converted(custom: CustomOperator, conversion: OnnxConversion) -> Result:
+    """Call a function on graph tensors."""
+    with importing:
+        from opendml.frontends.onnx.conversion import NotRunnable
+        from opendml.runtime.graphs.tensor import GraphTensor
+    node = conversion.node
+    found: list[Any] = [None] * len(node.outputs)
+    try:
+        given = [_operand(custom, conversion, number) for number in range(conversion.input_count)]
+        for number, result in _results(custom, node, given):
+            if not isinstance(result, GraphTensor):
+                raise _wrong(custom, number, result, "a graph tensor")
+            wanted = custom.types[number] if number < len(custom.types) else None
+            found[number] = conversion.result(result, type=wanted)
+    except LimitExceeded:
+        raise
+    except Error as error:  # No evaluator runs the node instead.
+        raise NotRunnable(str(error)) from error
+    return tuple(found)
+
+
+def _operand(custom: CustomOperator, conversion: OnnxConversion, number: int) -> Any:
+    """Return an input of a function on graph tensors."""
+    if not conversion.has(number):
+        return None
+    if number in custom.constants:
+        return conversion.known(number)
+    try:
+        return conversion.tensor(number)
+    except NotExpressible as reason:
+        fix = "a function that is registered with on='arrays' takes it"
+        raise Unsupported(f"{custom.name}: {reason}; {fix}") from reason
+
+
+def _results(custom: CustomOperator, node: OnnxNode, given: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Call a function, and yield the numbers and values of the outputs that the node names."""
+    attributes = {name: _value(each) for name, each in node.attributes.items()}
+    try:
+        inspect.signature(custom.function).bind(*given, **attributes)
+    except TypeError as error:
+        raise InvalidArgument(f"{custom.name}: {error}") from error
+    except ValueError:
+        pass  # A function of another language has no signature.
+    try:
+        results = custom.function(*given, **attributes)
+    except Error as error:
+        raise error._within(custom.name) from error
+    except Exception as error:
+        raise InvalidArgument(f"{custom.name}: {type(error).__name__}: {error}") from error
+    several = results if isinstance(results, tuple) else (results,)
+    wanted = [number for number, name in enumerate(node.outputs) if name]
+    if wanted and len(several) <= wanted[-1]:
+        problem = f"returns {len(several)} values; the node has {len(node.outputs)} outputs"
+        raise InvalidArgument(f"{custom.name}: {problem}")
+    for number in wanted:
+        yield number, several[number]
+
+
+def _wrong(custom: CustomOperator, number: int, result: Any, needed: str) -> InvalidArgument:
+    problem = f"output {number} is of type {type(result).__name__}; {needed} is needed"
+    return InvalidArgument(f"{custom.name}: {problem}")
+
+
+def _value(attribute: Any) -> Any:
+    """Return an attribute, an array for a tensor."""
+    with importing:
+        from onnx import TensorProto
+    return array_of(attribute) if isinstance(attribute, TensorProto) else attribute
