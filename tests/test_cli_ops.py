@@ -71,6 +71,7 @@ def test_rules_of_a_level_are_shown() -> None:
         "activation_celu",
         "ActivationCelu",
         "activation-celu",
+        "DML_ACTIVATION_CELU_OPERATOR_DESC",
     ],
 )
 def test_operators_are_found_in_every_spelling(name: str) -> None:

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from opendml.cli import main
 from opendml.json_files import text as json_text
 from opendml.spec.schema import operators
+from tests.printed import results_in
 from tests.test_project import ROOT
 
 CELU_HANDS = ROOT / "examples" / "celu.json"
@@ -107,8 +108,8 @@ def run_on_terminal(patience: str) -> tuple[bytes, str]:
 def test_long_work_shows_a_bar_on_terminals_only() -> None:
     shown, printed = run_on_terminal("0.05")
     assert b"reading" in shown
-    assert printed.startswith("Resource 'x': -inf")
+    assert results_in(printed).startswith("Resource 'x': -inf")
     quiet, same = run_on_terminal("60")
-    assert (quiet, same) == (b"", printed)
+    assert (quiet, results_in(same)) == (b"", results_in(printed))
     result = CliRunner().invoke(main, ["run", str(CELU_HANDS), "--device", "reference"])
-    assert (result.stdout, result.stderr) == (printed, "")
+    assert (results_in(result.stdout), result.stderr) == (results_in(printed), "")

@@ -62,6 +62,11 @@ if TYPE_CHECKING:
     from opendml.runtime.objects.recorder import CommandRecorder
     from opendml.spec import descs
     from opendml.spec.enums import (
+        MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+        PERSISTENT_BUFFER_ALIGNMENT,
+        TEMPORARY_BUFFER_ALIGNMENT,
+        TENSOR_DIMENSION_COUNT_MAX,
+        TENSOR_DIMENSION_COUNT_MAX1,
         AxisDirection,
         ConvolutionDirection,
         ConvolutionMode,
@@ -120,6 +125,11 @@ if TYPE_CHECKING:
         "INT16",
         "INT32",
         "INT64",
+        "MINIMUM_BUFFER_TENSOR_ALIGNMENT",
+        "PERSISTENT_BUFFER_ALIGNMENT",
+        "TEMPORARY_BUFFER_ALIGNMENT",
+        "TENSOR_DIMENSION_COUNT_MAX",
+        "TENSOR_DIMENSION_COUNT_MAX1",
         "UINT4",
         "UINT8",
         "UINT16",
@@ -213,7 +223,9 @@ _HOMES = {
         "AxisDirection ConvolutionDirection ConvolutionMode DepthSpaceOrder ExecutionFlags "
         "FeatureLevel InterpolationMode IsInfinityMode MatrixTransform MultiheadAttentionMaskType "
         "PaddingMode QuantizationType RandomGeneratorType RecurrentNetworkDirection "
-        "ReduceFunction RoundingMode TensorDataType TensorFlags"
+        "ReduceFunction RoundingMode TensorDataType TensorFlags "
+        "MINIMUM_BUFFER_TENSOR_ALIGNMENT PERSISTENT_BUFFER_ALIGNMENT TEMPORARY_BUFFER_ALIGNMENT "
+        "TENSOR_DIMENSION_COUNT_MAX TENSOR_DIMENSION_COUNT_MAX1"
     ),
     "spec.limits": "OperatorLimits TensorLimits limits",
     "spec.operator_desc": "OperatorDesc ScaleBias Size2D",

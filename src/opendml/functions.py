@@ -15,9 +15,14 @@ from opendml.spec.docstrings import function_docstring
 from opendml.spec.enums import *  # noqa: F403
 from opendml.spec.facts import operator_facts
 from opendml.spec.making import made_function
-from opendml.spec.naming import close_matches
 from opendml.spec.outputs import output_arguments
-from opendml.spec.parameters import function_parameters, optional_outputs, result_type
+from opendml.spec.parameters import (
+    function_parameters,
+    is_source,
+    optional_outputs,
+    result_type,
+    unexpected_keyword,
+)
 from opendml.spec.schema import OperatorSchema, operator
 
 _OPERATORS = {name.lower(): name for name in operator_facts()}
@@ -57,7 +62,7 @@ def _documented(name: str) -> Any:
 
 def _made_function(facts: OperatorSchema) -> Any:
     name, parameters = facts.function_name, function_parameters(facts)
-    body = f"if unknown:\n    raise _unexpected({name!r}, unknown)\nreturn {_call(facts)}"
+    body = f"if unknown:\n    raise _unexpected({facts.name!r}, unknown)\nreturn {_call(facts)}"
     return made_function(name, [*parameters, "**unknown: Never"], result_type(facts), body, globals())
 
 
@@ -68,7 +73,8 @@ def _call(facts: OperatorSchema) -> str:
     wanted = ", ".join(f'"{each.python_name}": {each.argument_name}' for each in optional_outputs(facts))
     arguments = [repr(facts.name), f"({inputs})", f"{{{attributes}}}", "out", "device"]
     arguments += [f"{name}={name}" for name in output_arguments(facts)]
-    return f"call({', '.join([*arguments, f'wanted={{{wanted}}}'] if wanted else arguments)})"
+    arguments += [f"wanted={{{wanted}}}"] * bool(wanted) + ["graph=graph"] * is_source(facts)
+    return f"call({', '.join(arguments)})"
 
 
 def _without_unknown(function: Callable[..., Any]) -> Signature:
@@ -79,8 +85,6 @@ def _without_unknown(function: Callable[..., Any]) -> Signature:
 
 
 def _unexpected(name: str, unknown: Mapping[str, object]) -> TypeError:
-    """Return the error of a call with keywords that the function of that name does not have."""
-    names = list(signature(__getattr__(name)).parameters)
-    keyword = next(iter(unknown))
-    near = "".join(f"; did you mean {name!r}?" for name in close_matches(keyword, names))
-    return TypeError(f"{name}() got an unexpected keyword argument {keyword!r}{near}")
+    """Return the error of a call with keywords that the function of that operator does not have."""
+    facts = operator(name)
+    return unexpected_keyword(facts.function_name, next(iter(unknown)), facts, function_parameters)

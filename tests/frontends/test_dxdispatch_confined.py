@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 import opendml as dml
 from opendml.cli import main
 from opendml.frontends import dxdispatch
+from tests.printed import results_in
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither such links nor pipes")
 SECRET = np.array([42], np.float32)
@@ -58,8 +59,8 @@ def run(*arguments: object) -> Result:
     ("source", "value"), [("own.npy", 43), ("deep/own.npy", 44), ("deep/../own.npy", 43), ("inner.npy", 44)]
 )
 def test_files_in_the_models_folder_are_read(source: str, value: int, place: Path) -> None:
-    assert run(model(place, source)).stdout == f"Resource 'x': {value}\n"
-    assert run(model(place, str(place / "model" / source))).stdout == f"Resource 'x': {value}\n"
+    assert results_in(run(model(place, source)).stdout) == f"Resource 'x': {value}\n"
+    assert results_in(run(model(place, str(place / "model" / source))).stdout) == f"Resource 'x': {value}\n"
 
 
 READ_OUTSIDE = ["../secret.npy", "link.npy", "up/secret.npy", "secret.npy", "/etc/hostname", "{}/secret.npy"]
@@ -84,7 +85,7 @@ def test_any_file_is_read_if_the_user_allows_it(source: str, place: Path) -> Non
     if source.startswith("/etc"):
         pytest.skip("no .npy file")
     result = run(model(place, source.format(place)), "--allow-any-path")
-    assert result.stdout == "Resource 'x': 42\n", result.stderr
+    assert results_in(result.stdout) == "Resource 'x': 42\n", result.stderr
     loaded = dxdispatch.load(model(place, source.format(place)), allow_any_path=True)
     assert loaded.resources["x"].size_in_bytes == 4
 
@@ -213,7 +214,7 @@ def foreign(place: Path, source: str, kind: str = "dmlSerializedGraph") -> Path:
 
 
 def test_graphs_and_their_constants_lie_in_the_models_folder(graph: Path, place: Path) -> None:
-    assert run(foreign(place, "graph.bin")).stdout == "Resource 'y': 1, 2, 3, 4\n"
+    assert results_in(run(foreign(place, "graph.bin")).stdout) == "Resource 'y': 1, 2, 3, 4\n"
     outside = place / "graph.bin"
     graph.rename(outside)
     assert "expected a file in" in run(foreign(place, "../graph.bin")).stderr
@@ -293,7 +294,7 @@ def test_onnx_models_read_tensors_in_their_folder_alone(place: Path, monkeypatch
     path = place / "model" / "m.onnx"
     path.write_bytes(made.SerializeToString())
     np.arange(4, dtype=np.float32).tofile(place / "model" / "w.bin")
-    assert run(foreign(place, "m.onnx", "onnx")).stdout == "Resource 'y': 1, 2, 3, 4\n"
+    assert results_in(run(foreign(place, "m.onnx", "onnx")).stdout) == "Resource 'y': 1, 2, 3, 4\n"
     (place / "model" / "w.bin").rename(place / "w.bin")
     (place / "model" / "w.bin").symlink_to("../w.bin")
     for load in (dml.onnx.load, dml.onnx.InferenceSession):

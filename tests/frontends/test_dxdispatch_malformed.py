@@ -18,6 +18,7 @@ from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import DispatchModel, PreparedModel, Printed, prepare
 from opendml.json_files import text as json_text
 from opendml.operators.registry import implemented
+from opendml.spec.enums import FeatureLevel
 from opendml.spec.validator import validate
 
 Load = Callable[[Any], DispatchModel]
@@ -66,6 +67,60 @@ def test_all_that_is_wrong_is_reported_at_once(model: dict[str, Any], load: Load
         "$.resources.x.initialValues[3]",
         "$.dispatchables.celu.desc.OutputTensor.Sizes",
         "$.dispatchables.celu.desc.Alpha",
+    ]
+
+
+def test_no_stage_hides_what_is_wrong_in_the_next(model: dict[str, Any], tmp_path: Path) -> None:
+    tensor = model["dispatchables"]["celu"]["desc"]["InputTensor"]
+    model["surplus"] = {}
+    model["resources"]["x"]["initialValues"][1] = "one"
+    model["resources"]["small"] = {"initialValuesDataType": "FLOAT32", "initialValues": [1], "size": 4}
+    model["dispatchables"]["shader"] = {"type": "hlsl"}
+    wrong = {**tensor, "Sizes": [7]}
+    relu = {"type": "ACTIVATION_RELU", "desc": {"InputTensor": tensor, "OutputTensor": wrong}}
+    fine = {"type": "ACTIVATION_RELU", "desc": {"InputTensor": tensor, "OutputTensor": tensor}}
+    model["dispatchables"] |= {"relu": relu, "fine": fine}
+    model["commands"] = [
+        {"type": "print", "resource": "z"},
+        {"type": "dispatch", "dispatchable": "no", "bindings": {}, "threadGroupCount": [1]},
+        {"type": "dispatch", "dispatchable": "fine", "bindings": {"InputTensor": "y", "Out": "y"}},
+        {"type": "dispatch", "dispatchable": "shader", "bindings": {}},
+        {"type": "print", "resource": "small", "verbose": 1},
+    ]
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model))
+    with pytest.raises(InvalidArgument) as caught:
+        dxdispatch.load(path, feature_level=FeatureLevel.LEVEL_6_4)
+    assert [failure.split(":")[0] for failure in caught.value.failures] == [
+        "$.surplus",
+        "$.resources.x.initialValues[1]",
+        "$.resources.small.size",
+        "$.dispatchables.shader.type",
+        "$.dispatchables.relu",
+        "$.commands[0].resource",
+        "$.commands[1].threadGroupCount",
+        "$.commands[1].dispatchable",
+        "$.commands[2].bindings.Out",
+        "$.commands[2].bindings.OutputTensor",
+        "$.commands[4].verbose",
+    ]
+
+
+def test_what_compiling_and_binding_find_is_reported_at_once(model: dict[str, Any], load: Load) -> None:
+    tensor = model["dispatchables"]["celu"]["desc"]["InputTensor"]
+    odd = {
+        "type": "ACTIVATION_RELU",
+        "desc": {"InputTensor": tensor, "OutputTensor": {**tensor, "Sizes": [3]}},
+    }
+    model["dispatchables"]["odd"] = odd
+    model["resources"]["x"]["sizeInBytes"] = 256
+    overlapping = {"InputTensor": "x", "OutputTensor": {"name": "x", "elementOffset": 4}}
+    model["commands"] = [{"type": "dispatch", "dispatchable": "celu", "bindings": overlapping}]
+    with pytest.raises(InvalidArgument) as caught:
+        prepare(load(model), Device("reference"))
+    assert [failure.split(":")[0] for failure in caught.value.failures] == [
+        "$.dispatchables.odd",
+        "$.commands[0].bindings",
     ]
 
 
@@ -143,9 +198,9 @@ def test_files_of_dispatchables_exist(
         load(model)
 
 
-def test_deferred_resources_are_unsupported(model: dict[str, Any], load: Load) -> None:
+def test_deferred_resources_are_for_outputs_of_onnx_models(model: dict[str, Any], load: Load) -> None:
     model["resources"]["x"] = {"initialValues": "deferred"}
-    with pytest.raises(Unsupported, match=r"^\$\.resources\.x\.initialValues"):
+    with pytest.raises(InvalidArgument, match=r"InputTensor: expected a resource with values, got .* ONNX"):
         load(model)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 pytest.importorskip("onnx")
+import numpy as np
 import onnx
 
 from opendml.cli import main
+from tests.printed import results_in
 
 _TEXT = """
 <ir_version: 10, opset_import: ["" : 20]>
@@ -28,23 +30,32 @@ def _floats(*values: float) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a JSON model with the ONNX model as its dispatchable."""
+    monkeypatch.chdir(tmp_path)
     model = onnx.parser.parse_model(_TEXT)
     model.graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
     model.graph.input[1].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
     onnx.save(model, tmp_path / "model.onnx")
 
     def run(
-        *options: str, command: str = "run", bindings: dict[str, Any] | None = None, **fields: Any
+        *options: str,
+        command: str = "run",
+        bindings: dict[str, Any] | None = None,
+        output: dict[str, Any] | None = None,
+        commands: Sequence[dict[str, Any]] = (),
+        **fields: Any,
     ) -> Result:
         bound = {"x": "a", "y": "b", "z": "c"} if bindings is None else bindings
+        values = {"a": _floats(1, 2, 3, 4), "b": _floats(5, 6, 7, 8), "c": output or _floats(*[0] * 8)}
         text = {
-            "resources": {"a": _floats(1, 2, 3, 4), "b": _floats(5, 6, 7, 8), "c": _floats(*[0] * 8)},
+            "resources": values,
             "dispatchables": {"m": {"type": "onnx", "sourcePath": "model.onnx", **fields}},
             "commands": [
+                *commands,
                 {"type": "dispatch", "dispatchable": "m", "bindings": bound},
                 {"type": "print", "resource": "c"},
+                *([{"type": "writeFile", "resource": "c", "targetPath": "c.npy"}] if output else []),
             ],
         }
         path = tmp_path / "model.json"
@@ -60,7 +71,7 @@ _TWO_ROWS = "Resource 'c': 1, 2, 3, 4, 5, 6, 7, 8\n"
 
 def test_open_sizes_are_1_as_in_dxdispatch(run: Run) -> None:
     result = run()
-    assert result.stdout == _ONE_ROW, result.stderr
+    assert results_in(result.stdout) == _ONE_ROW, result.stderr
 
 
 @pytest.mark.parametrize(
@@ -77,13 +88,13 @@ def test_open_sizes_are_1_as_in_dxdispatch(run: Run) -> None:
 )
 def test_options_of_dxdispatch_say_sizes(options: list[str], run: Run) -> None:
     result = run(*options)
-    assert result.stdout == _TWO_ROWS, result.stderr
+    assert results_in(result.stdout) == _TWO_ROWS, result.stderr
 
 
 def test_the_model_says_sizes_and_options_go_before_it(run: Run) -> None:
-    assert run(freeDimensionNameOverrides={"N": 2}).stdout == _TWO_ROWS
-    assert run(freeDimensionDenotationOverrides={"DATA_BATCH": 2}).stdout == _TWO_ROWS
-    assert run("-f", "N:1", freeDimensionNameOverrides={"N": 2}).stdout == _ONE_ROW
+    assert results_in(run(freeDimensionNameOverrides={"N": 2}).stdout) == _TWO_ROWS
+    assert results_in(run(freeDimensionDenotationOverrides={"DATA_BATCH": 2}).stdout) == _TWO_ROWS
+    assert results_in(run("-f", "N:1", freeDimensionNameOverrides={"N": 2}).stdout) == _ONE_ROW
 
 
 def test_bindings_say_shapes_and_options_go_before_them(run: Run) -> None:
@@ -92,12 +103,12 @@ def test_bindings_say_shapes_and_options_go_before_them(run: Run) -> None:
         "y": {"name": "b", "shape": [2, 2]},
         "z": {"name": "c", "shape": [4, 2]},
     }
-    assert run(bindings=shaped).stdout == _TWO_ROWS
-    assert run("-b", "x:1,2", "-b", "y:1,2", bindings=shaped).stdout == _ONE_ROW
+    assert results_in(run(bindings=shaped).stdout) == _TWO_ROWS
+    assert results_in(run("-b", "x:1,2", "-b", "y:1,2", bindings=shaped).stdout) == _ONE_ROW
 
 
 def test_tensors_need_no_resource(run: Run) -> None:
-    assert run(bindings={"z": "c"}).stdout == "Resource 'c': 0, 0, 0, 0, 0, 0, 0, 0\n"
+    assert results_in(run(bindings={"z": "c"}).stdout) == "Resource 'c': 0, 0, 0, 0, 0, 0, 0, 0\n"
     assert run("--iterations", "2", bindings={}).exit_code == 0
 
 
@@ -138,3 +149,51 @@ def test_check_takes_the_sizes_too(run: Run) -> None:
     wrong = run("--runs", "-f", "K:2", command="check")
     assert wrong.exit_code == 1
     assert "size of the name 'K'" in wrong.stdout + wrong.stderr
+
+
+DEFERRED = {"initialValues": "deferred"}
+
+
+def test_a_deferred_resource_becomes_the_output(run: Run, tmp_path: Path) -> None:
+    result = run("-f", "N:2", "--output-directory", str(tmp_path), output=DEFERRED)
+    assert results_in(result.stdout).startswith(_TWO_ROWS), result.stderr
+    assert np.load(tmp_path / "c.npy").tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    typed = run("-i", "3", output=DEFERRED | {"initialValuesDataType": "FLOAT32"})
+    assert results_in(typed.stdout).startswith("Resource 'c': 1, 2, 5, 6\n"), typed.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "text"),
+    [
+        ({"output": DEFERRED | {"sizeInBytes": 4}}, 2, 'c.sizeInBytes: expected nothing beside "deferred"'),
+        (
+            {"output": DEFERRED, "bindings": {"x": "c", "y": "b", "z": "c"}},
+            2,
+            'bindings.x: expected a resource with values, got "c", which an output of an ONNX model becomes',
+        ),
+        (
+            {"output": DEFERRED, "commands": [{"type": "print", "resource": "c"}]},
+            1,
+            "$.commands[0]: resource 'c' has no values: it is deferred, and no dispatch before has bound it",
+        ),
+        (
+            {"output": DEFERRED, "commands": [{"type": "writeFile", "resource": "c", "targetPath": "c.bin"}]},
+            1,
+            "$.commands[0]: resource 'c' has no values",
+        ),
+    ],
+)
+def test_a_deferred_resource_is_an_output_alone(
+    changes: dict[str, Any], status: int, text: str, run: Run
+) -> None:
+    result = run(**changes)
+    assert result.exit_code == status
+    assert text in result.stderr
+
+
+def test_a_deferred_output_that_is_no_picture_says_so(run: Run) -> None:
+    picture = {"type": "writeFile", "resource": "c", "targetPath": "c.png"}
+    dispatch = {"type": "dispatch", "dispatchable": "m", "bindings": {"z": "c"}}
+    result = run(output=DEFERRED, commands=[dispatch, picture])
+    assert result.exit_code == 1
+    assert "FLOAT32 [2, 2]; FLOAT16, FLOAT32, FLOAT64 or UINT8 with sizes [1, C, H, W]" in result.stderr

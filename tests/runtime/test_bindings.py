@@ -15,6 +15,7 @@ from opendml import (
     FLOAT32,
     INT32,
     UINT32,
+    BindingProperties,
     BufferArrayBinding,
     BufferBinding,
     Device,
@@ -530,6 +531,59 @@ def test_the_temporary_resource_is_checked(any_device: Device) -> None:
         InvalidArgument, match=f"graph: no temporary resource is bound; {size} bytes are needed"
     ):
         any_device.create_command_recorder().record_dispatch(operator, table)
+
+
+def with_owned_input(device: Device) -> CompiledOperator:
+    """Return a sum whose second tensor is OWNED_BY_DML."""
+    tensor = TensorDesc(FLOAT32, [2, 3])
+    owned = TensorDesc(FLOAT32, [2, 3], flags=dml.TensorFlags.OWNED_BY_DML)
+    return device.compile_operator(device.create_operator(descs.ElementWiseAdd(tensor, owned, tensor)))
+
+
+def test_all_resources_that_are_missing_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Device("cpu")
+    tensor = dml.TensorDesc(dml.FLOAT32, [2, 3])
+    owned = dml.TensorDesc(dml.FLOAT32, [2, 3], flags=dml.TensorFlags.OWNED_BY_DML)
+    operator = device.compile_operator(
+        device.create_operator(dml.descs.ElementWiseAdd(tensor, owned, tensor))
+    )
+    both = BindingProperties(5, 1024, operator.binding_properties.persistent_resource_size)
+    monkeypatch.setattr(type(operator), "binding_properties", property(lambda _: both))
+    table = device.create_binding_table(operator)
+    table.bind_inputs([np.zeros((2, 3), np.float32), None])
+    table.bind_outputs([np.zeros((2, 3), np.float32)])
+    with pytest.raises(InvalidArgument) as caught:
+        device.create_command_recorder().record_dispatch(operator, table)
+    temporary, persistent = caught.value.failures
+    assert temporary == "ELEMENT_WISE_ADD: no temporary resource is bound; 1024 bytes are needed"
+    assert persistent.endswith(", which an operator initializer writes from BTensor (OWNED_BY_DML)")
+
+
+def test_an_owned_tensor_that_is_not_bound_says_how_it_is_initialized() -> None:
+    device = Device("cpu")
+    tensor = dml.TensorDesc(dml.FLOAT32, [2, 3])
+    owned = dml.TensorDesc(dml.FLOAT32, [2, 3], flags=dml.TensorFlags.OWNED_BY_DML)
+    operator = device.compile_operator(
+        device.create_operator(dml.descs.ElementWiseAdd(tensor, owned, tensor))
+    )
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(InvalidArgument, match="BTensor: nothing is bound; the tensor is OWNED_BY_DML"):
+        operator.bind([x, None], [x.copy()])
+    table = device.create_binding_table(device.create_operator_initializer([operator]))
+    with pytest.raises(InvalidArgument, match=r"OWNED_BY_DML: .* bind_inputs\(\[dml.BufferArrayBinding"):
+        table.bind_inputs([None])
+
+
+def test_objects_take_data_of_their_owner() -> None:
+    device = Device("cpu")
+    tensor = dml.TensorDesc(dml.FLOAT32, [2])
+    operator = device.create_operator(dml.descs.ActivationRelu(tensor, tensor))
+    compiled = device.compile_operator(operator)
+    objects: list[Any] = [device, operator, compiled, device.create_operator_initializer([compiled])]
+    objects += [device.create_binding_table(compiled), device.create_command_recorder()]
+    for number, each in enumerate(objects):
+        each.owner = number
+    assert [each.owner for each in objects] == list(range(6))
 
 
 def test_the_temporary_resource_may_not_overlap_tensors() -> None:

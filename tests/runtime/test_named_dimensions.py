@@ -18,6 +18,7 @@ from opendml.errors import InvalidArgument
 from opendml.program.buckets import ranges_of
 from opendml.runtime.graphs import traced_model
 from opendml.runtime.graphs.named_model import NamedModel
+from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.graphs.traced_model import hints_in
 from opendml.runtime.saved.read import loaded
 from opendml.targets.cpu import engine, planning, schedule
@@ -547,3 +548,32 @@ def test_numbers_that_follow_from_sizes_are_those_of_each_call(type: Any, tmp_pa
         found = each(np.zeros((rows, 3), type))
         np.testing.assert_array_equal(found["moved"], np.arange(3) + rows)
         np.testing.assert_array_equal(found["y"], np.tile((np.arange(3) + rows) * rows, (rows, 1)))
+
+
+def test_an_input_that_is_read_in_two_ways_is_bound_as_both() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["rows", 4])
+    step = ViewStep(x._number, dml.INT32, x.sizes, None, of_bytes=True)  # As a file may have it.
+    bits = graph._view(step)
+    assert bits is not None
+    model = graph.compile({"bits": dml.element_wise_identity(bits), "doubled": x * 2.0})
+    for rows in (3, 1, 7):
+        values = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
+        found = model(x=values)
+        assert np.array_equal(found["bits"], values.view(np.int32))
+        assert np.array_equal(found["doubled"], values * 2)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float64])
+def test_bytes_of_named_sizes_are_reinterpreted(dtype: Any, tmp_path: Path) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["rows", 4])
+    columns = 16 // np.dtype(dtype).itemsize
+    model = graph.compile({"y": dml.element_wise_identity(x.reinterpret(dtype, [x.sizes[0], columns]))})
+    model.save(tmp_path / "model.dml")
+    copied = dml.load(tmp_path / "model.dml")
+    assert isinstance(copied, dml.Model)
+    for each in (model, copied):
+        for rows in (3, 1, 7):
+            values = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
+            assert np.array_equal(each(x=values)["y"], values.view(dtype), equal_nan=dtype == np.float64)

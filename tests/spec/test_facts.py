@@ -640,6 +640,8 @@ def test_the_validator_refuses_what_limits_leave_out(name: str) -> None:
 
 def test_names_are_found_in_any_case_and_misspelt_ones_corrected() -> None:
     assert dml.limits("dml_operator_gemm") == dml.limits("gemm") == dml.limits("GEMM", "6_4")
+    assert dml.limits("DML_GEMM_OPERATOR_DESC") == dml.limits("gemm")
+    assert dml.limits("DML_OPERATOR_SCATTER_ELEMENTS") == dml.limits("scatter")
     with pytest.raises(
         InvalidArgument, match=r"CONVOLUTON is no operator of DirectML; did you mean CONVOLUTION\?"
     ):

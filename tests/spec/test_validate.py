@@ -326,7 +326,7 @@ def test_an_input_may_be_owned() -> None:
         ),
         (TensorDesc(F32, [2], flags=TensorFlags(2)), ".Flags: 0x2 are no known flags"),
         (TensorDesc(F32, [2], flags=TensorFlags(0x101)), ".Flags: 0x100 are no known flags"),
-        (TensorDesc(F32, [2], flags=1), ".Flags: 1; must be TensorFlags"),  # type: ignore[arg-type]
+        (TensorDesc(F32, [2], flags=2), ".Flags: 2; must be TensorFlags"),  # type: ignore[arg-type]
         (
             TensorDesc(F32, [3], total_tensor_size_in_bytes=14),
             ".TotalTensorSizeInBytes: 14; must be a multiple of 4",
@@ -364,7 +364,7 @@ def test_an_input_may_be_owned() -> None:
             TensorDesc(F32, [3], guaranteed_base_offset_alignment=None),  # type: ignore[arg-type]
             ".GuaranteedBaseOffsetAlignment: None; " + ALIGNMENT,
         ),
-        (TensorDesc(1, [3]), ".DataType: 1; must be a TensorDataType"),  # type: ignore[arg-type]
+        (TensorDesc(99, [3]), ".DataType: 99; must be a TensorDataType"),
         (TensorDesc("FLOAT33", [3]), ".DataType: 'FLOAT33'; must be a TensorDataType"),
         (
             TensorDesc(TensorDataType.UNKNOWN, [3]),

@@ -41,6 +41,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeVar, overload
 
 from opendml.outputs import *
+from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.objects.device import Device
 from opendml.spec.enums import *

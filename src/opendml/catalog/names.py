@@ -11,12 +11,30 @@ from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.registry import CONVERTERS
 from opendml.frontends.torch.registry import directml_names
 from opendml.operators.registry import implemented
-from opendml.spec.facts import alias_facts
-from opendml.spec.naming import nearest
+from opendml.spec.facts import alias_facts, enum_facts
+from opendml.spec.naming import FAMILIES, camel_case, ending, nearest, operator_name
 from opendml.spec.schema import OperatorSchema, operators
 from opendml.spelling import close_matches
 
-_PREFIXES = ("ACTIVATION_", "ELEMENT_WISE_")
+_COUNTERPARTS = {
+    "DMLCreateDevice": "Device",
+    "DMLCreateDevice1": "Device",
+    "DML_BUFFER_TENSOR_DESC": "TensorDesc",
+    "DML_OPERATOR_DESC": "OperatorDesc",
+    "DML_OPERATOR_TYPE": "descs",
+    "DML_TENSOR_DESC": "TensorDesc",
+    "ConstantData": "Graph.constant",
+    "ConvolutionBuilder": "convolution",
+    "Expression": "GraphTensor",
+    "FusedActivation": "descs.ActivationRelu",
+    "GemmBuilder": "gemm",
+    "InputTensor": "Graph.input",
+    "MaxPoolingBuilder": "max_pooling2",
+    "OperatorType": "descs",
+    "Reinterpret": "GraphTensor.reinterpret",
+    "TensorPolicy": "TensorDesc",
+}
+"""Names of DirectML and DirectMLX, and those here that say the same in other words."""
 
 
 def find_operators(name: str) -> tuple[OperatorSchema, ...]:
@@ -30,7 +48,7 @@ def find_operators(name: str) -> tuple[OperatorSchema, ...]:
     Raises:
         InvalidArgument: no operator has the name; the message has the nearest names.
     """
-    key = _key(name).removeprefix("DMLOPERATOR")
+    key = _key(operator_name(name.upper()))
     found = _by_own_name().get(key) or _by_other_name().get(key)
     if not found:
         raise InvalidArgument(f"no operator is named {name}; {_hint(key)}")
@@ -38,10 +56,39 @@ def find_operators(name: str) -> tuple[OperatorSchema, ...]:
 
 
 def missing(module: str, name: str, names: Sequence[str]) -> AttributeError:
-    """Return the error for a name that a module does not have."""
-    near = nearest(name, names)
-    hint = f"; did you mean {near!r}?" if near else _elsewhere(name)
+    """Return the error for a name that a module does not have.
+
+    Its hint is the first of these that there is. DirectML's headers may call something so. A longer name may
+    have that end. An operator may have the name in another library. Another name may be spelt alike.
+    """
+    near = _of_headers(name) or ending(name, names)
+    if near is None and not (hint := _elsewhere(name)):
+        near = nearest(name, names)
+    if near is not None:
+        hint = f"; did you mean {near!r}?"
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
+
+
+def _of_headers(name: str) -> str | None:
+    """Return the name here of what DirectML.h or DirectMLX.h calls `name`, in other words.
+
+    >>> _of_headers("DML_GEMM_OPERATOR_DESC"), _of_headers("DML_PADDING_MODE_EDGE")
+    ('descs.Gemm', 'PaddingMode.EDGE')
+    """
+    if name in _COUNTERPARTS or not name.startswith("DML_"):
+        return _COUNTERPARTS.get(name)
+    if (operator := operator_name(name)) in operators():
+        is_desc = name.endswith("_DESC")
+        return f"descs.{camel_case(operator)}" if is_desc else operators()[operator].function_name
+    facts = enum_facts()
+    for key, members in facts["enums"].items():
+        singular = f"DML_{key.removesuffix('S')}_"
+        if name == f"DML_{key}":
+            return camel_case(key)
+        member = name.removeprefix(singular)
+        if name.startswith(singular) and member in members:
+            return member if key == "TENSOR_DATA_TYPE" else f"{camel_case(key)}.{member}"
+    return name.removeprefix("DML_") if name.removeprefix("DML_") in facts["constants"] else None
 
 
 def _elsewhere(name: str) -> str:
@@ -62,8 +109,9 @@ def _by_own_name() -> dict[str, set[str]]:
 def _by_other_name() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in operators():
-        for prefix in _PREFIXES:
-            if name.startswith(prefix):
+        for family in FAMILIES:
+            prefix = family.upper()
+            if family and name.startswith(prefix):
                 found.setdefault(_key(name.removeprefix(prefix)), set()).add(name)
     for alias, meant in framework_names():
         found.setdefault(_key(alias), set()).update(meant)

@@ -52,7 +52,7 @@ def main() -> None:
     metavar="N",
     default=1,
     show_default=True,
-    help="The least number of measurements of each dispatch. With more than one, the median is printed.",
+    help="The least number of measurements of each dispatch.",
 )
 @click.option(
     *("-t", "--milliseconds", "--milliseconds_to_run"),
@@ -99,12 +99,17 @@ def main() -> None:
     expose_value=False,
     help="No effect: opendml always checks what DxDispatch's debug layers check.",
 )
+@click.option(
+    *("-s", "--show_adapters", "show_adapters_"),
+    is_flag=True,
+    help="Print the devices of this machine by kind and name.",
+)
 @options.any_path
 @options.inputs
 @options.size_options
 @options.limit_options
 @options.json_option("Print one JSON object with all results.")
-@options.refused_options
+@options.idle_options
 def run(model: Path | None, model_option: Path | None, **settings: Any) -> None:
     """Run MODEL: an ONNX model (FILE.onnx), a JSON model of Microsoft's DxDispatch tool ("-" is standard
     input), or a serialized DirectML graph (.bin), whose inputs are read from NAME.npy.
@@ -115,10 +120,14 @@ def run(model: Path | None, model_option: Path | None, **settings: Any) -> None:
     A JSON model is read, checked and compiled as a whole before the first command runs. Resources are in host
     memory: on cuda every dispatch copies them to the device and back, and its time includes the copies. Exit
     status: 2 if the model is wrong (each line on standard error names the field by its JSON path), 1 if it
-    cannot run here. DxDispatch's names of the options work too.
+    cannot run here. DxDispatch's names of the options work too, and those that have nothing to do here warn.
     """
-    from opendml.cli.run_command import run_model
+    from opendml.cli.run_command import run_model, show_adapters
 
+    if settings.pop("show_adapters_"):
+        show_adapters()
+        if model is None and model_option is None:
+            return
     if (model is None) == (model_option is None):
         raise click.UsageError("one MODEL is needed, as an argument or after --model")
     run_model(model or model_option or Path(), **settings)

@@ -83,13 +83,16 @@ def _checked(path: Path, level: FeatureLevel, runs: bool, sizes: Sizes, any_path
             ]
         else:
             root = dxdispatch.read(path)
+            right, wrong = dxdispatch.examine(root)
             named = [
                 (each.path, each.name, each.desc)
-                for each in dxdispatch.parse_operators(root).values()
+                for each in right.values()
                 if isinstance(each.desc, OperatorDesc)
             ]
+            errors = wrong.messages
+            status = (WRONG if wrong.has_mistake else CANNOT) if errors else 0
         verdicts = [_verdict(*each, level, runs) for each in named]
-        if runs and kind is Kind.JSON:
+        if runs and kind is Kind.JSON and not errors:
             obstacles = _obstacles(root, path, sizes, any_path)
     except InvalidArgument as error:
         errors, status = error.failures, WRONG
@@ -98,7 +101,7 @@ def _checked(path: Path, level: FeatureLevel, runs: bool, sizes: Sizes, any_path
     if kind is Kind.ONNX:
         return _Report(status, errors, as_json={"errors": errors})
     if obstacles or any(not each.get("runs", each["valid"]) for each in verdicts):
-        status = CANNOT
+        status = max(status, CANNOT)
     found: dict[str, Any] = {"feature_level": full_name(level), "errors": errors, "operators": verdicts}
     if runs:
         found |= {"runs": status == 0, "obstacles": obstacles}

@@ -14,6 +14,7 @@ import click
 import numpy as np
 
 from opendml.budget import meter
+from opendml.cli.adapters import name_of
 from opendml.cli.printing import console, table_of
 from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported
 from opendml.folders import replacing_within
@@ -224,6 +225,7 @@ def _output(name: str, content: Any, folder: Path | None) -> dict[str, Any]:
 
 def _print(report: dict[str, Any]) -> None:
     out = console()
+    out.print(f"Running on '{name_of(report['device'])}'")
     rows = ((each["name"], each["type"], _sizes(each), each["source"]) for each in report["inputs"])
     out.print(table_of(("Input", "Type", "Sizes", "From"), rows))
     out.print()

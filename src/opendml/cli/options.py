@@ -4,6 +4,7 @@ needed."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from functools import partial, wraps
@@ -79,13 +80,28 @@ feature_level = click.option(
     shell_complete=_complete_levels,
     help="DirectML's feature level, such as 2_0 or DML_FEATURE_LEVEL_2_0. Default: the newest.",
 )
+
+_KIND = re.compile(r"cpu|reference|cuda(:\d+)?")
+
+
+def _device_kind(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Return the kind of a device that is given by its kind, or by a part of its name."""
+    if _KIND.fullmatch(value):
+        return value
+    from opendml.cli.adapters import kind_named
+
+    return kind_named(value)
+
+
 device = click.option(
     *("-a", "--device", "--adapter"),
     metavar="KIND",
     shell_complete=_complete_devices,
+    callback=_device_kind,
     default="cpu",
     show_default=True,
-    help="The device: cpu, cuda (an NVIDIA GPU; cuda:1 is the second), or reference (NumPy in float64).",
+    help="The device: cpu, cuda (an NVIDIA GPU; cuda:1 is the second), or reference (NumPy in float64). A "
+    "part of a device's name does too, such as NVIDIA.",
 )
 threads = click.option(
     "--threads",
@@ -220,9 +236,8 @@ def _limits(texts: Iterable[str], untrusted: bool) -> Limits:
 _DIRECT3D = "it concerns Direct3D, which opendml does not need"
 _ONNX = "it concerns ONNX Runtime, which does not run the models here"
 _PIX = "it concerns captures of PIX, a tool for Direct3D"
-_REFUSED_FLAGS = {
+_IDLE_FLAGS = {
     ("-S", "--show_dependencies"): "no component of DirectX is used; opendml --version tells the version",
-    ("-s", "--show_adapters"): "--device has cpu, cuda, cuda:1 and so on, and reference",
     ("--print_commands",): "what every command did is printed anyway",
     ("--clear_shader_caches",): _DIRECT3D,
     ("--disable_gpu_timeout",): _DIRECT3D,
@@ -233,9 +248,9 @@ _REFUSED_FLAGS = {
     ("--xbox_allow_precompile",): _DIRECT3D,
     ("-p", "--print_onnx_bindings"): _ONNX,
     ("-x", "--enable_ort_extensions"): _ONNX,
-    ("--enable_onnx_profiling",): _ONNX,
+    ("--enable_onnx_profiling",): f"{_ONNX}; `opendml explain` shows the kernels and their times",
 }
-_REFUSED_VALUES = {
+_IDLE_VALUES = {
     ("--max_gpu_time_measurements",): "the host takes the times, as many as there are measurements",
     ("-q", "--queue_type"): _DIRECT3D,
     ("--post_dispatch_barriers",): _DIRECT3D,
@@ -247,24 +262,23 @@ _REFUSED_VALUES = {
 }
 
 
-def refused_options(command: Command) -> Command:
-    """Add DxDispatch's options without a meaning here to a command: each is an error with the reason."""
-    for options, is_flag in ((_REFUSED_FLAGS, True), (_REFUSED_VALUES, False)):
+def idle_options(command: Command) -> Command:
+    """Add DxDispatch's options that have nothing to do here: each warns with the reason."""
+    for options, is_flag in ((_IDLE_FLAGS, True), (_IDLE_VALUES, False)):
         for names, reason in options.items():
             command = click.option(
                 *names,
                 is_flag=is_flag,
                 multiple=not is_flag,
-                is_eager=True,
                 hidden=True,
                 expose_value=False,
-                callback=partial(_refuse, " or ".join(names), reason),
+                callback=partial(_warn, " or ".join(names), reason),
             )(command)
     return command
 
 
-def _refuse(
-    names: str, reason: str, context: click.Context, parameter: click.Parameter, value: object
-) -> None:
+def _warn(names: str, reason: str, context: click.Context, parameter: click.Parameter, value: object) -> None:
     if value:
-        raise click.UsageError(f"{names} of DxDispatch has no meaning here: {reason}", context)
+        from opendml.cli.program import warn
+
+        warn(f"{names} of DxDispatch has no effect: {reason}")

@@ -51,6 +51,13 @@ def report(messages: Iterable[str]) -> None:
             click.echo(f"{title} {message}", err=True, color=_color())
 
 
+def warn(message: str) -> None:
+    """Print a warning to standard error."""
+    title = click.style("Warning:", fg="yellow", bold=True)
+    with _ignoring_full_stderr():
+        click.echo(f"{title} {message}", err=True, color=_color())
+
+
 def _color() -> bool | None:
     """Return False if colours are unwanted; None: use them on a terminal."""
     return False if os.environ.get("NO_COLOR") else None

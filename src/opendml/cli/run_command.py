@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from opendml.cli.adapters import adapters, name_of
 from opendml.cli.model_kinds import Kind, kind_of
 from opendml.cli.onnx_command import run_onnx
 from opendml.cli.progress import Progress, progress
@@ -26,6 +27,7 @@ from opendml.frontends.dxdispatch import (
 from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.runtime.objects.device import Device
+from opendml.spec.enums import FeatureLevel
 
 Event = Dispatched | Printed | Written
 
@@ -69,7 +71,8 @@ def run_model(
     repetition = Repetition(iterations, repeat, milliseconds / 1e3, interval / 1e3)
     with progress() as shown:
         shown.begin(f"reading {model}")
-        loaded = _loaded(model, folders, sizes, writes=output_directory is not None, quiet=as_json)
+        level = where.feature_level
+        loaded = _loaded(model, folders, sizes, level, writes=output_directory is not None, quiet=as_json)
         shown.begin("checking", 1 + len(loaded.dispatchables) + len(loaded.commands))
         program = dxdispatch.prepare(loaded, where, lambda name: shown.begin(f"compiling '{name}'"))
         if as_json:
@@ -80,6 +83,7 @@ def run_model(
             click.echo(json.dumps(found | seconds, indent=2, allow_nan=False))
             return
         shown.hide()
+        click.echo(f"Running on '{name_of(device)}'")
         timing, samples = timing or timing_verbosity >= 1, samples or timing_verbosity >= 2
         if timing:
             for name, spent in program.initialization_seconds.items():
@@ -101,8 +105,7 @@ def _events(program: PreparedModel, repetition: Repetition, shown: Progress) -> 
 def _lines(event: Event, warmup: int, *, timing: bool, samples: bool) -> Iterator[str]:
     match event:
         case Dispatched():
-            if timing or samples or len(event.seconds) > 1:
-                yield from _timings(event, warmup, timing=timing, samples=samples)
+            yield from _timings(event, warmup, timing=timing, samples=samples)
         case Printed():
             yield f"Resource '{event.resource}':{chr(10) if event.verbose else ' '}{event.text}"
         case Written():
@@ -131,10 +134,12 @@ def _as_json(event: Event, warmup: int) -> dict[str, object]:
             return {"type": "writeFile", "resource": event.resource, "path": str(event.path)}
 
 
-def _loaded(path: Path, folders: Folders, sizes: Sizes, *, writes: bool, quiet: bool) -> DispatchModel:
+def _loaded(
+    path: Path, folders: Folders, sizes: Sizes, level: FeatureLevel, *, writes: bool, quiet: bool
+) -> DispatchModel:
     """Load a model; for a serialized graph, print the sources of its inputs."""
     if kind_of(path) is Kind.JSON:
-        return dxdispatch.parse_model(dxdispatch.read(path), folders, sizes)
+        return dxdispatch.parse_model(dxdispatch.read(path), folders, sizes, level)
     made = dxdispatch.model_of_graph(path, folders, writes=writes)
     for name, source in () if quiet else made.sources.items():
         tensor = made.tensors[name]
@@ -145,32 +150,40 @@ def _loaded(path: Path, folders: Folders, sizes: Sizes, *, writes: bool, quiet: 
 
 
 def _timings(event: Dispatched, warmup: int, *, timing: bool, samples: bool) -> Iterator[str]:
-    """Yield the median of the hot measurements, and all statistics or samples if requested."""
+    """Yield the lines of DxDispatch on a dispatch: the median of the hot measurements, or all statistics, and
+    the measurements if requested."""
     cold, hot = cold_and_hot(event.seconds, warmup)
-    count = f"{len(event.seconds)} iteration{'s' if len(event.seconds) > 1 else ''}"
-    yield f"Dispatch '{event.dispatchable}': {count}, {_milliseconds(Statistics.of(hot).median)} median"
+    head = f"Dispatch '{event.dispatchable}': {len(event.seconds)} iterations"
     if timing:
+        yield head
         if cold:
-            yield _statistics("cold", cold)
-        yield _statistics("hot", hot)
+            yield f"CPU Timings (Cold) : {_statistics(cold)}"
+        yield f"CPU Timings (Hot)  : {_statistics(hot)}"
+    else:
+        yield f"{head}, {_milliseconds(Statistics.of(hot).median)} median (CPU)"
     if samples:
+        yield "The timings of each iteration: "
         for index, seconds in enumerate(event.seconds):
-            yield f"  iteration {index}: {_milliseconds(seconds)}"
+            yield f"iteration {index}: {_milliseconds(seconds)} (CPU)"
 
 
-def _statistics(temperature: str, seconds: Sequence[float]) -> str:
+def _statistics(seconds: Sequence[float]) -> str:
     found = Statistics.of(seconds)
     named = (
-        ("mean", found.mean),
+        ("average", found.mean),
         ("min", found.minimum),
         ("median", found.median),
-        ("90 %", found.percentile_90),
-        ("99 %", found.percentile_99),
         ("max", found.maximum),
     )
-    values = ", ".join(f"{name} {_milliseconds(value)}" for name, value in named)
-    return f"  {temperature} ({found.count}): {values}"
+    values = ", ".join(f"{_milliseconds(value)} {name}" for name, value in named)
+    return f"{found.count} samples, {values}"
 
 
 def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.4f} ms"
+
+
+def show_adapters() -> None:
+    """Print the devices of this machine, with the kinds by which options name them."""
+    for kind, name in adapters():
+        click.echo(f"{name}\n-Device: {kind}\n")

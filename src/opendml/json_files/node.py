@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NoReturn, TypeVar
 
-from opendml.errors import InvalidArgument
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.json_files.text import JsonObject
 from opendml.spelling import MOST_COMPARED, close_matches
 
@@ -26,37 +26,75 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")
 _SPECIAL_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
+class UnknownPartError(Exception):
+    """A value depends on a part of the document that is not known.
+
+    The part is wrong, which its own message says, or it is in a file, and files are not to be read.
+    """
+
+
 class Failures:
     """The mistakes in several places, so that one run of a parser names all of them.
 
-    An object is a context manager, which raises at its end what was collected: `MOST_MESSAGES` at most.
+    An object is a context manager. At its end it raises what was collected, and with it the mistake that
+    ended the block: `MOST_MESSAGES` at most. The error is Unsupported if nothing is wrong, but something
+    cannot be done here.
     """
 
     def __init__(self) -> None:
         self._messages: list[str] = []
+        self._has_mistake = False
+        self._is_full = False
 
     def __enter__(self) -> Failures:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if self._is_full:
+            return
+        if isinstance(error, InvalidArgument | Unsupported):
+            self._add(error)
+        if error is None or isinstance(error, InvalidArgument | Unsupported | UnknownPartError):
             self.raise_any()
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """Collect an InvalidArgument that is raised inside, and go on after the block."""
+        """Collect an InvalidArgument or Unsupported that is raised inside, and go on after the block."""
         try:
             yield
-        except InvalidArgument as error:
-            self._messages.extend(error.failures)
+        except (InvalidArgument, Unsupported) as error:
+            self._add(error)
         if len(self._messages) > MOST_MESSAGES:
             self._messages[MOST_MESSAGES:] = ["there are more mistakes, which are not listed"]
+            self._is_full = True
             self.raise_any()
 
+    def _add(self, error: InvalidArgument | Unsupported) -> None:
+        is_mistake = isinstance(error, InvalidArgument)
+        self._messages += error.failures if isinstance(error, InvalidArgument) else str(error).splitlines()
+        self._has_mistake = self._has_mistake or is_mistake
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The messages that were collected so far."""
+        return tuple(self._messages)
+
+    @property
+    def has_mistake(self) -> bool:
+        """True if something is wrong, and not only impossible here."""
+        return self._has_mistake
+
     def raise_any(self) -> None:
-        """Raise InvalidArgument with all that was collected, if anything was."""
-        if self._messages:
+        """Raise what was collected, if anything was.
+
+        Raises:
+            InvalidArgument: all of it, if there is a mistake.
+            Unsupported: all of it, if there is none.
+        """
+        if self._has_mistake:
             raise InvalidArgument(self._messages)
+        if self._messages:
+            raise Unsupported("\n".join(self._messages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +127,14 @@ class JsonNode:
                     with failures.collected():
                         raise InvalidArgument(f"{self.at(name)}: unknown field{suggestion(name, known)}")
         return {name: JsonNode(value, self.at(name)) for name, value in self.value.items()}
+
+    def known_members(self, known: Collection[str], failures: Failures) -> dict[str, JsonNode]:
+        """Return the known members of an object. All others are collected as mistakes."""
+        if not isinstance(self.value, dict):
+            self.fail("an object")
+        with failures.collected():
+            self.members(known)
+        return {name: JsonNode(value, self.at(name)) for name, value in self.value.items() if name in known}
 
     def member(self, name: str) -> JsonNode:
         """Return a member of an object, which must exist."""

@@ -13,6 +13,7 @@ from opendml.spec.outputs import has_usual_sizes, output_arguments
 from opendml.spec.parameters import (
     has_outputs_class,
     has_plain_result,
+    is_source,
     optional_outputs,
     outputs_class,
 )
@@ -113,6 +114,8 @@ def _arguments(operator: OperatorSchema, names: Mapping[str, str]) -> Iterator[t
         yield name, _sizes(operator) if name == "sizes" else _output_type(operator, names)
     yield "out", _out(operator)
     yield "device", "Where to run; the default device when None."
+    if is_source(operator):
+        yield "graph", "The graph that the operator becomes a node of; None: run it at once."
 
 
 def _tensor(operator: OperatorSchema, field: Field, names: Mapping[str, str]) -> str:

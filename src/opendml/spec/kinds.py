@@ -19,7 +19,7 @@ from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.fault import Fault
 from opendml.spec.feature_level import full_name, value_since
 from opendml.spec.naming import camel_case
-from opendml.spec.values import ScaleBias, Size2D, as_member, as_plain, as_tuple, is_integer
+from opendml.spec.values import ScaleBias, Size2D, as_member, as_plain, as_truth, as_tuple, is_integer
 from opendml.spec.wording import member_words, shown
 
 if TYPE_CHECKING:
@@ -244,12 +244,18 @@ class IntegerCodec(Codec):
 
 
 class BoolCodec(Codec):
-    """A truth value, which serialized graphs may have as a number."""
+    """A truth value, for which callers and serialized graphs may have 0 or 1."""
 
     variants = ("Bool", "UInt32")
 
+    def __init__(self) -> None:
+        super().__init__("bool", argument="bool | int", conversion="as_truth({})")
+
     def key(self, value: Any) -> Hashable:
-        return (value,) if type(value) is bool else self._other_key(value)
+        if type(value) is bool:
+            return (value,)
+        truth = as_truth(value)
+        return (truth,) if type(truth) is bool else self._other_key(value)
 
     def parse(self, node: JsonNode, activation: Callable[[JsonNode], Any]) -> bool:
         return node.boolean()
@@ -258,7 +264,7 @@ class BoolCodec(Codec):
         return bool(value)
 
     def _faults(self, value: Any) -> list[Fault]:
-        return [] if isinstance(value, bool) else _malformed(value, "must be True or False")
+        return [] if isinstance(value, bool) else _malformed(value, "must be True or False (or 1 or 0)")
 
 
 class MemberCodec(Codec):
@@ -270,7 +276,7 @@ class MemberCodec(Codec):
         self.name = name
         self.members: type[IntEnum] = getattr(enums, camel_case(name))
         members = self.members.__name__
-        argument = "DataTypeLike" if self.members is TensorDataType else f"{members} | str"
+        argument = "DataTypeLike" if self.members is TensorDataType else f"{members} | str | int"
         super().__init__(members, argument=argument, conversion=f"as_member({members}, {{}})")
 
     def key(self, value: Any) -> Hashable:
@@ -473,7 +479,7 @@ CODECS: Final[dict[str, Codec]] = {
     "OPERATOR_DESC_ARRAY": ActivationArrayCodec(_DESC, "ActivationArray"),
     "UINT": _UINT,
     "INT": _INT,
-    "BOOL": BoolCodec("bool"),
+    "BOOL": BoolCodec(),
     "FLOAT": _FLOAT,
     "UINT_ARRAY": ArrayCodec(_UINT, "UIntArray"),
     "INT_ARRAY": ArrayCodec(_INT, "IntArray"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name
-from opendml.spec.naming import nearest
+from opendml.spec.naming import nearest, operator_name
 from opendml.spec.schema import Field, OperatorSchema, Support, operator, operators
 from opendml.spec.values import as_member
 from opendml.spec.wording import member_words, shown
@@ -72,7 +72,7 @@ def limits(
     Rules between fields, as of equal sizes, are what `validate` checks.
 
     Args:
-        name: DirectML's name of the operator, or that of its function, such as "convolution".
+        name: DirectML's name of the operator, of its desc in C, or of its function, such as "convolution".
         feature_level: None is the newest.
         function: of REDUCE, whose types depend on it; None: what any function allows.
 
@@ -99,7 +99,7 @@ def _facts(name: str) -> OperatorSchema:
     if not isinstance(name, str):
         raise InvalidArgument(f"limits: {shown(name)}; the name of an operator is needed")
     known = operators()
-    plain = name.upper().removeprefix("DML_OPERATOR_")
+    plain = operator_name(name.upper())
     if plain in known:
         return operator(plain)
     near = nearest(name, known)

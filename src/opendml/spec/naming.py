@@ -7,6 +7,9 @@ from collections.abc import Iterable
 
 from opendml.spelling import close_matches
 
+FAMILIES = ("", "activation_", "element_wise_")
+"""The beginnings of operators' names that callers like to leave out."""
+
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -28,13 +31,43 @@ def camel_case(name: str) -> str:
     return "".join(word.upper() if word[0].isdigit() else word.capitalize() for word in name.split("_"))
 
 
+def operator_name(name: str) -> str:
+    """Return the name of an operator for its member of DML_OPERATOR_TYPE or its desc in C.
+
+    DML_SCATTER_ELEMENTS_OPERATOR_DESC is another name of DML_SCATTER_OPERATOR_DESC.
+
+    >>> operator_name("DML_OPERATOR_GEMM"), operator_name("DML_GEMM_OPERATOR_DESC"), operator_name("GEMM")
+    ('GEMM', 'GEMM', 'GEMM')
+    """
+    plain = name.removeprefix("DML_OPERATOR_")
+    if name.startswith("DML_") and name.endswith("_OPERATOR_DESC"):
+        plain = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+    return "SCATTER" if plain == "SCATTER_ELEMENTS" else plain
+
+
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the name that a misspelt one may stand for: in another case, as its end, or spelt alike.
 
     >>> nearest("celu", ["activation_elu", "activation_celu"]), nearest("qqq", ["activation_elu"])
     ('activation_celu', None)
     """
+    known = list(names)
+    if (end := ending(name, known)) is not None:
+        return end
+    spelt = {snake_case(each): each for each in known}
+    found = close_matches(snake_case(name), spelt)
+    return spelt[found[0]] if found else None
+
+
+def ending(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that has another one as its end, in any case.
+
+    One of an operator's family counts first, then the shortest.
+
+    >>> ending("Add", ["element_wise_quantized_linear_add", "element_wise_add"])
+    'element_wise_add'
+    """
     wanted, known = snake_case(name), {snake_case(each): each for each in names}
-    ends = sorted((each for each in known if f"_{each}".endswith(f"_{wanted}")), key=len)
-    found = ends or close_matches(wanted, known)
-    return known[found[0]] if found else None
+    ends = [each for each in known if f"_{each}".endswith(f"_{wanted}")]
+    ends.sort(key=lambda each: (each not in [f"{family}{wanted}" for family in FAMILIES], len(each)))
+    return known[ends[0]] if ends else None

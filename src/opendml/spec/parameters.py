@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from string import digits
 from typing import Final
 
 from opendml.spec.naming import camel_case
 from opendml.spec.outputs import output_arguments
 from opendml.spec.rank_defaults import rank_default
-from opendml.spec.schema import Field, OperatorSchema
+from opendml.spec.schema import Field, OperatorSchema, operators
+from opendml.spec.wording import join
+from opendml.spelling import close_matches
 
 _OUTPUT_PARAMETERS: Final = {
     "output_type": "output_type: DataTypeLike | None = None",
@@ -45,7 +48,47 @@ def function_parameters(operator: OperatorSchema) -> list[str]:
         *(_OUTPUT_PARAMETERS[name] for name in output_arguments(operator)),
         f"out: {out_type(operator)} | None = None",
         "device: str | Device | None = None",
+        *("graph: Graph | None = None" for _ in range(is_source(operator))),
     ]
+
+
+def is_source(operator: OperatorSchema) -> bool:
+    """Return whether an operator may have no input at all, so that a call names the graph that it is for."""
+    return len(operator.inputs) < 2 and all(field.optional for field in operator.inputs)
+
+
+def unexpected_keyword(
+    called: str, keyword: str, facts: OperatorSchema, parameters: Callable[[OperatorSchema], list[str]]
+) -> TypeError:
+    """Return the error of a call with a keyword that it does not take.
+
+    The message names the variants of the operator that take it, such as TOP_K1 of TOP_K, or else the
+    parameter that is spelt alike.
+
+    Args:
+        called: the function or the class, as the caller names it.
+        keyword: the keyword.
+        facts: the operator.
+        parameters: returns the parameters of that kind of function, by operator.
+    """
+    stem = facts.name.rstrip(digits)
+    others = [each for name, each in operators().items() if name.rstrip(digits) == stem and each is not facts]
+    is_class = called == facts.class_name
+    having = [
+        f"{each.class_name if is_class else each.function_name}()"
+        for each in others
+        if keyword in _names(parameters(each))
+    ]
+    if having:
+        hint = f"; {join(having, 'and')} {'has' if len(having) == 1 else 'have'} it"
+    else:
+        near = close_matches(keyword, _names(parameters(facts)))
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+    return TypeError(f"{called}() got an unexpected keyword argument {keyword!r}{hint}")
+
+
+def _names(parameters: Iterable[str]) -> list[str]:
+    return [each.partition(":")[0] for each in parameters if each != "*"]
 
 
 def result_type(operator: OperatorSchema) -> str:

@@ -13,7 +13,7 @@ from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import operator_facts
 from opendml.spec.feature_level import level_named
 from opendml.spec.kinds import CODECS, Codec, ValueRange, member_codec
-from opendml.spec.naming import camel_case, snake_case
+from opendml.spec.naming import camel_case, operator_name, snake_case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,15 +240,17 @@ class OperatorSchema:
 
 @cache
 def operator(name: str) -> OperatorSchema:
-    """Return the operator of that name, such as "ACTIVATION_CELU"; DML_OPERATOR_ in front is allowed.
+    """Return the operator of that name: ACTIVATION_CELU, DML_OPERATOR_ACTIVATION_CELU or
+    DML_ACTIVATION_CELU_OPERATOR_DESC.
 
     Raises:
         InvalidArgument: no such operator.
     """
-    facts = operator_facts().get(name.removeprefix("DML_OPERATOR_"))
+    plain = operator_name(name)
+    facts = operator_facts().get(plain)
     if facts is None:
         raise InvalidArgument(f"{name} is no operator of DirectML")
-    return _operator(name.removeprefix("DML_OPERATOR_"), facts)
+    return operator(plain) if plain != name else _operator(plain, facts)
 
 
 @cache

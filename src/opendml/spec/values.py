@@ -36,8 +36,8 @@ class Dtype(Protocol):
         """Bytes of an element."""
 
 
-DataTypeLike: TypeAlias = TensorDataType | str | type[Any] | Dtype
-"""A TensorDataType, its name in any case, or the type that NumPy, PyTorch or ml_dtypes have for it."""
+DataTypeLike: TypeAlias = TensorDataType | str | int | type[Any] | Dtype
+"""A TensorDataType, its name in any case, its number, or the type of NumPy, PyTorch or ml_dtypes for it."""
 
 _PLAIN = frozenset((int, float, bool, str, type(None)))
 
@@ -82,19 +82,40 @@ def as_tuple(value: Any) -> Any:
     return value
 
 
+def as_truth(value: Any) -> Any:
+    """Return 0 and 1, which C has for truth values, as False and True, and anything else as it is.
+
+    >>> as_truth(1), as_truth(2)
+    (True, 2)
+    """
+    plain = as_plain(value)
+    return bool(plain) if type(plain) is int and plain in (0, 1) else plain
+
+
 def as_member(members: type[IntEnum] | type[IntFlag], value: Any) -> Any:
     """Return the member of an enumeration that a value names, and anything else as it is.
 
-    A name may have any case. Types of array libraries name a TensorDataType; their truth values are UINT8.
+    A name may have any case, and a whole number is DirectML's. Types of array libraries name a
+    TensorDataType; their truth values are UINT8.
 
-    >>> as_member(TensorDataType, "float32")
-    <TensorDataType.FLOAT32: 1>
+    >>> as_member(TensorDataType, "float32"), as_member(TensorDataType, 1)
+    (<TensorDataType.FLOAT32: 1>, <TensorDataType.FLOAT32: 1>)
     """
     if type(value) is members or value is None:
         return value
-    if members is TensorDataType and not isinstance(value, str | int):
-        return element_type(value) or value
-    return members.__members__.get(value.upper(), value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return members.__members__.get(value.upper(), value)
+    plain = as_plain(value)
+    if type(plain) is int:
+        return _numbered(members, plain)
+    return (element_type(value) or value) if members is TensorDataType else value
+
+
+def _numbered(members: type[IntEnum] | type[IntFlag], number: int) -> Any:
+    """Return the member of that number, or the number if there is none."""
+    if issubclass(members, IntFlag):
+        return number if number & ~sum(members) else members(number)
+    return next((each for each in members if each == number), number)
 
 
 def is_integer(value: Any, low: int, high: int) -> bool:

@@ -12,7 +12,7 @@ left out; pictures may be NHWC; HLSL needs Direct3D.
 from opendml.frontends.dxdispatch.execution import Dispatched, PreparedModel, Printed, Written, prepare
 from opendml.frontends.dxdispatch.graphs import graph_of, model_of_graph
 from opendml.frontends.dxdispatch.model import DispatchModel, Folders
-from opendml.frontends.dxdispatch.parser import load, parse_model, parse_operators, read
+from opendml.frontends.dxdispatch.parser import examine, load, parse_model, parse_operators, read
 from opendml.frontends.dxdispatch.timing import Repetition
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Printed",
     "Repetition",
     "Written",
+    "examine",
     "graph_of",
     "load",
     "model_of_graph",

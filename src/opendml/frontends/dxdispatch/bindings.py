@@ -10,13 +10,12 @@ from opendml.frontends.dxdispatch.descs import count_at
 from opendml.frontends.dxdispatch.model import (
     Bindings,
     BindPoint,
-    FileNotReadError,
     Resource,
     ResourceBinding,
     Resources,
 )
 from opendml.frontends.dxdispatch.values import byte_count
-from opendml.json_files.node import UINT32_MAX, Failures, JsonNode, suggestion
+from opendml.json_files.node import UINT32_MAX, Failures, JsonNode, UnknownPartError, suggestion
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType, TensorFlags
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -35,7 +34,7 @@ _FIELDS = (
 
 
 def parse_bindings(
-    node: JsonNode, bind_points: Iterable[BindPoint], resources: Resources, *, initial: bool
+    node: JsonNode, bind_points: Iterable[BindPoint], resources: Resources | None, *, initial: bool
 ) -> Bindings:
     """Return the resources of tensor fields, each given as a string, an object, or an array of both.
 
@@ -44,9 +43,9 @@ def parse_bindings(
     models may be left out.
     """
     points = {point.name: point for point in bind_points}
-    given = node.members(points)
     bindings: dict[str, tuple[ResourceBinding | None, ...]] = {}
     with Failures() as failures:
+        given = node.known_members(points, failures)
         for point in points.values():
             wanted = [_is_owned(tensor) == initial for tensor in point.tensors]
             with failures.collected():
@@ -73,7 +72,7 @@ def _why_not(point: BindPoint, *, initial: bool) -> str:
 
 
 def _bind(
-    node: JsonNode, point: BindPoint, wanted: Sequence[bool], resources: Resources
+    node: JsonNode, point: BindPoint, wanted: Sequence[bool], resources: Resources | None
 ) -> tuple[ResourceBinding | None, ...]:
     sources = node.elements() if isinstance(node.value, list) else [node]
     if len(sources) != len(point.tensors):
@@ -83,7 +82,7 @@ def _bind(
         for source, tensor, is_wanted in zip(sources, point.tensors, wanted, strict=True):
             with failures.collected():
                 if is_wanted:
-                    bindings.append(_source(source, tensor, point.declared, resources))
+                    bindings.append(_source(source, tensor, point, resources))
                 elif source.value is None:
                     bindings.append(None)
                 else:
@@ -96,15 +95,27 @@ def _bind(
     return tuple(bindings)
 
 
+def _deferred(node: JsonNode, resource: Resource, point: BindPoint) -> ResourceBinding:
+    """Return the binding of a resource that an output of an ONNX model becomes."""
+    if not (point.is_output and point.is_optional):
+        node.fail("a resource with values", f'"{resource.name}", which an output of an ONNX model becomes')
+    return ResourceBinding(node.path, resource.name, 0)
+
+
 def _source(
-    node: JsonNode, tensor: TensorDesc, declared: tuple[int | None, ...] | None, resources: Resources
+    node: JsonNode, tensor: TensorDesc, point: BindPoint, resources: Resources | None
 ) -> ResourceBinding:
     if isinstance(node.value, str):
-        return _checked(node, resource_at(node, resources), 0, tensor)
+        resource = resource_at(node, resources)
+        if resource.is_deferred:
+            return _deferred(node, resource, point)
+        return _checked(node, resource, 0, tensor)
     if not isinstance(node.value, dict):
         node.fail("the name of a resource, or an object with it")
     node.members(_FIELDS)
     resource = resource_at(node.member("name"), resources)
+    if resource.is_deferred:
+        return _deferred(node, resource, point)
     size = _element_size(node, resource)
     offset = count_at(node, "elementOffset") * size
     if offset + count_at(node, "elementCount") * size > resource.allocated_bytes:
@@ -112,7 +123,7 @@ def _source(
         node.member("elementCount").fail(
             f"at most {available // size}, what the resource holds from byte {offset}"
         )
-    shape = None if declared is None else _shape(node, declared)
+    shape = None if point.declared is None else _shape(node, point.declared)
     if shape is None:
         return _checked(node, resource, offset, tensor)
     checked = _checked(node, resource, offset, TensorDesc(tensor.data_type, shape or (1,)))
@@ -160,16 +171,18 @@ def _checked(node: JsonNode, resource: Resource, offset: int, tensor: TensorDesc
     return ResourceBinding(node.path, resource.name, offset)
 
 
-def resource_at(node: JsonNode, resources: Resources) -> Resource:
+def resource_at(node: JsonNode, resources: Resources | None) -> Resource:
     """Return the resource that a string names.
 
     Raises:
-        FileNotReadError: its file was not read.
+        UnknownPartError: it is wrong, or its file was not read, or no resources are known.
     """
     name = node.string()
+    if resources is None:
+        raise UnknownPartError
     if name not in resources:
         node.fail("the name of a resource", f'"{name}"{suggestion(name, resources)}')
     resource = resources[name]
     if resource is None:
-        raise FileNotReadError
+        raise UnknownPartError
     return resource

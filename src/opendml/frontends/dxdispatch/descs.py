@@ -16,7 +16,7 @@ from opendml.json_files.node import UINT32_MAX, UINT64_MAX, Failures, JsonNode, 
 from opendml.spec import enums
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import TensorDataType, TensorFlags, TensorType
-from opendml.spec.naming import camel_case
+from opendml.spec.naming import camel_case, operator_name
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import Field, OperatorSchema, operator, operators
 from opendml.spec.tensor_desc import TensorDesc
@@ -24,7 +24,6 @@ from opendml.spec.tensor_desc import TensorDesc
 _Enum = TypeVar("_Enum", bound=IntEnum)
 _Flag = TypeVar("_Flag", bound=IntFlag)
 
-_PREFIX = "DML_OPERATOR_"
 _TENSOR_FIELDS = (
     "DataType",
     "Flags",
@@ -79,15 +78,14 @@ def parse_tensor_desc(node: JsonNode) -> TensorDesc:
     if type_node is not None and enum_value(type_node, "TENSOR_TYPE", TensorType) is not TensorType.BUFFER:
         type_node.fail('"BUFFER"')
     if inner is None:
-        node.members(("Type", *_TENSOR_FIELDS))
-        return _parse_buffer(node)
+        return _parse_buffer(node, ("Type", *_TENSOR_FIELDS))
     node.members(("Type", "Desc"))
-    inner.members(_TENSOR_FIELDS)
-    return _parse_buffer(inner)
+    return _parse_buffer(inner, _TENSOR_FIELDS)
 
 
-def _parse_buffer(node: JsonNode) -> TensorDesc:
+def _parse_buffer(node: JsonNode, known: Collection[str]) -> TensorDesc:
     with Failures() as failures:
+        node.known_members(known, failures)
         with failures.collected():
             data_type = data_type_at(node.member("DataType"))
         with failures.collected():
@@ -129,7 +127,7 @@ def parse_operator_desc(node: JsonNode, *, beside: Collection[str], nested: bool
         nested: it is an activation within another desc, which has no tensors of its own.
     """
     type_node = node.optional("Type") or node.member("type")
-    name = type_node.string().removeprefix(_PREFIX)
+    name = operator_name(type_node.string())
     if name not in operators():
         type_node.fail("the type of an operator", f'"{name}"{suggestion(name, operators())}')
     inner = node.optional("Desc") or node.optional("desc")
@@ -157,10 +155,10 @@ def bind_points(desc: OperatorDesc) -> tuple[BindPoint, ...]:
 
 def _parse_fields(kind: OperatorSchema, node: JsonNode, *, nested: bool) -> OperatorDesc:
     """Return the desc with the fields of an object, where null is the same as absent."""
-    members = node.members([field.name for field in kind.fields])
-    given = {name: child for name, child in members.items() if child.value is not None}
     values: dict[str, Any] = {}
     with Failures() as failures:
+        members = node.known_members([field.name for field in kind.fields], failures)
+        given = {name: child for name, child in members.items() if child.value is not None}
         for field in kind.fields:
             with failures.collected():
                 if field.name in given:

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from opendml.budget import meter
 from opendml.errors import Error, Unsupported, located
 from opendml.frontends.dxdispatch import files
-from opendml.frontends.dxdispatch.foreign import CompiledOnnx
+from opendml.frontends.dxdispatch.foreign import CompiledOnnx, DeferredOutput
 from opendml.frontends.dxdispatch.model import (
     Bindings,
     Dispatch,
@@ -21,20 +21,25 @@ from opendml.frontends.dxdispatch.model import (
     NamedDispatchable,
     Print,
     Resource,
+    ResourceBinding,
     WriteFile,
 )
 from opendml.frontends.dxdispatch.timing import Repetition, measure
-from opendml.frontends.dxdispatch.values import Bytes, Elements, decode
+from opendml.frontends.dxdispatch.values import Bytes, Elements, decode, encode
 from opendml.json_files.node import Failures
+from opendml.runtime.memory.host_array import data_type_of
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.device import Device
+from opendml.runtime.objects.operator import Operator
+from opendml.spec.enums import TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.memory import aligned_bytes
 
 _ONCE = Repetition()
 
 Buffers = Mapping[str, Bytes]
-Tensors = Mapping[str, list[Bytes | None]]
+Buffer = Bytes | DeferredOutput
+Tensors = Mapping[str, list[Buffer | None]]
 """Name of a desc's tensor field to one buffer for each of its tensors, None for those bound elsewhere."""
 
 
@@ -80,12 +85,14 @@ class PreparedModel:
     Args:
         model: the model.
         buffers: the buffers of its resources.
+        deferred: the resources that outputs of ONNX models become.
         bound: each dispatch command's operator with its buffers, by the command's path.
         initialization_seconds: the time that each dispatchable took to compile.
     """
 
     model: DispatchModel
     buffers: Buffers
+    deferred: Mapping[str, DeferredOutput]
     bound: Mapping[str, Dispatching]
     initialization_seconds: Mapping[str, float]
 
@@ -106,10 +113,13 @@ class PreparedModel:
                     yield self._write_file(command)
 
     def _print(self, command: Print) -> Printed:
-        """Return the part of the buffer that has initial values, without padding."""
+        """Print the part of the buffer that has initial values, without padding, or a whole output."""
         resource = self.model.resources[command.resource]
-        data = self.buffers[resource.name][resource.offset :]
-        elements = decode(data, resource.data_type, resource.initializer.element_count)
+        if resource.is_deferred:
+            elements = self._output(command)[0].reshape(-1)
+        else:
+            data = self.buffers[resource.name][resource.offset :]
+            elements = decode(data, resource.data_type, resource.initializer.element_count)
         write = _one_element_a_line if command.verbose else _one_line
         try:
             return Printed(resource.name, write(elements), command.verbose, elements.copy())
@@ -119,13 +129,34 @@ class PreparedModel:
 
     def _write_file(self, command: WriteFile) -> Written:
         resource = self.model.resources[command.resource]
-        data = self.buffers[resource.name][: resource.size_in_bytes]
+        data_type, dimensions = resource.data_type, command.dimensions
+        if resource.is_deferred:
+            array, data_type = self._output(command)
+            dimensions, data = array.shape or (1,), encode(array.reshape(-1), data_type)
+            if problem := files.problem_of_picture(command.target, data_type, dimensions):
+                raise Error(f"{command.path}: cannot write {command.target}: {problem}")
+        else:
+            data = self.buffers[resource.name][: resource.size_in_bytes]
         try:
-            files.write(command.target, command.folder, data, resource.data_type, command.dimensions)
+            files.write(command.target, command.folder, data, data_type, dimensions)
         except (OSError, MemoryError) as error:
             reason = getattr(error, "strerror", None) or error or "not enough memory"
             raise Error(f"{command.path}: cannot write {command.target}: {reason}") from error
         return Written(resource.name, command.target)
+
+    def _output(self, command: Print | WriteFile) -> tuple[Elements, TensorDataType]:
+        """Return the output that a deferred resource has become, and its type.
+
+        Raises:
+            Error: no dispatch has bound it so far, or the output is of a type that DirectML does not have.
+        """
+        array = self.deferred[command.resource].array
+        if array is None:
+            problem = "it is deferred, and no dispatch before has bound it to an output"
+            raise Error(f"{command.path}: resource '{command.resource}' has no values: {problem}")
+        array = array.view(np.uint8) if array.dtype == np.bool_ else array
+        with located(command.path):
+            return array, data_type_of(array, f"resource '{command.resource}'")
 
 
 def _one_line(elements: Elements) -> str:
@@ -163,50 +194,58 @@ def prepare(
         InvalidArgument: all that DirectML's rules forbid, with JSON paths.
         Unsupported: an operator that the device cannot run.
     """
-    operators = {}
+    operators: dict[str, Operator] = {}
+    compiled: dict[str, CompiledOperator | CompiledOnnx] = {}
+    seconds = {}
     with Failures() as failures:
         for dispatchable in model.dispatchables.values():
             if isinstance(dispatchable.desc, OperatorDesc):
                 with failures.collected(), located(dispatchable.path):
                     operators[dispatchable.name] = device.create_operator(dispatchable.desc)
-    compiled: dict[str, CompiledOperator | CompiledOnnx] = {}
-    seconds = {}
-    for dispatchable in model.dispatchables.values():
-        compiling(dispatchable.name)
-        start = time.perf_counter()
-        with located(dispatchable.path):
-            if isinstance(dispatchable.desc, OperatorDesc):
-                operator = operators[dispatchable.name]
-                compiled[dispatchable.name] = device.compile_operator(operator, dispatchable.flags)
+        for dispatchable in model.dispatchables.values():
+            compiling(dispatchable.name)
+            start = time.perf_counter()
+            with failures.collected(), located(dispatchable.path):
+                if not isinstance(dispatchable.desc, OperatorDesc):
+                    compiled[dispatchable.name] = dispatchable.desc.compile(device, dispatchable.flags)
+                elif (operator := operators.get(dispatchable.name)) is not None:
+                    compiled[dispatchable.name] = device.compile_operator(operator, dispatchable.flags)
+            seconds[dispatchable.name] = time.perf_counter() - start
+        buffers, deferred = dict[str, Bytes](), dict[str, DeferredOutput]()
+        for resource in model.resources.values():
+            if resource.is_deferred:
+                deferred[resource.name] = DeferredOutput()
             else:
-                compiled[dispatchable.name] = dispatchable.desc.compile(device, dispatchable.flags)
-        seconds[dispatchable.name] = time.perf_counter() - start
-    buffers = {resource.name: _filled(resource) for resource in model.resources.values()}
-    return PreparedModel(model, buffers, _bind_all(model, compiled, buffers), seconds)
+                buffers[resource.name] = _filled(resource)
+        bound = _bind_all(model, compiled, {**buffers, **deferred}, failures)
+    return PreparedModel(model, buffers, deferred, bound, seconds)
 
 
 def _bind_all(
-    model: DispatchModel, compiled: Mapping[str, CompiledOperator | CompiledOnnx], buffers: Buffers
+    model: DispatchModel,
+    compiled: Mapping[str, CompiledOperator | CompiledOnnx],
+    buffers: Mapping[str, Buffer],
+    failures: Failures,
 ) -> dict[str, Dispatching]:
+    """Return each dispatch of what is compiled with its buffers, by the command's path."""
     # DirectML keeps its own copies of the tensors that it owns.
-    owned = {
+    owned: dict[str, Tensors] = {
         name: {
-            field: [None if data is None else _aligned_copy(data) for data in several]
+            field: [_aligned_copy(data) if isinstance(data, np.ndarray) else None for data in several]
             for field, several in _tensors(dispatchable.initial_bindings, buffers).items()
         }
         for name, dispatchable in model.dispatchables.items()
     }
     bound: dict[str, Dispatching] = {}
-    with Failures() as failures:
-        for command in model.commands:
-            if isinstance(command, Dispatch):
-                dispatchable = model.dispatchables[command.dispatchable]
-                tensors = owned[dispatchable.name], _tensors(command.bindings, buffers)
-                inputs, outputs = (_in_order(dispatchable, *tensors, outputs=each) for each in (False, True))
-                with failures.collected(), located(f"{command.path}.bindings"):
-                    work = compiled[dispatchable.name]
-                    shapes = (_shapes(command.bindings),) if isinstance(work, CompiledOnnx) else ()
-                    bound[command.path] = work.bind(inputs, outputs, *shapes)
+    for command in model.commands:
+        if not isinstance(command, Dispatch) or (work := compiled.get(command.dispatchable)) is None:
+            continue
+        dispatchable = model.dispatchables[command.dispatchable]
+        tensors = owned[dispatchable.name], _tensors(command.bindings, buffers)
+        inputs, outputs = (_in_order(dispatchable, *tensors, outputs=each) for each in (False, True))
+        with failures.collected(), located(f"{command.path}.bindings"):
+            shapes = (_shapes(command.bindings),) if isinstance(work, CompiledOnnx) else ()
+            bound[command.path] = work.bind(inputs, outputs, *shapes)
     return bound
 
 
@@ -220,21 +259,24 @@ def _shapes(bindings: Bindings) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _tensors(bindings: Bindings, buffers: Buffers) -> Tensors:
+def _tensors(bindings: Bindings, buffers: Mapping[str, Buffer]) -> Tensors:
+    def of(binding: ResourceBinding) -> Buffer:
+        buffer = buffers[binding.resource]
+        return buffer if isinstance(buffer, DeferredOutput) else buffer[binding.offset :]
+
     return {
-        name: [None if each is None else buffers[each.resource][each.offset :] for each in several]
-        for name, several in bindings.items()
+        name: [None if each is None else of(each) for each in several] for name, several in bindings.items()
     }
 
 
 def _in_order(
     dispatchable: NamedDispatchable, owned: Tensors, given: Tensors, *, outputs: bool
-) -> Sequence[Bytes | None]:
+) -> Sequence[Any]:
     """Return the buffers in the order of the desc's tensors, None for a field without one."""
-    ordered: list[Bytes | None] = []
+    ordered: list[Buffer | None] = []
     for point in dispatchable.bind_points:
         if point.is_output == outputs:
-            none: list[Bytes | None] = [None] * max(len(point.tensors), 1)
+            none: list[Buffer | None] = [None] * max(len(point.tensors), 1)
             pairs = zip(owned.get(point.name, none), given.get(point.name, none), strict=True)
             ordered.extend(later if first is None else first for first, later in pairs)
     return ordered

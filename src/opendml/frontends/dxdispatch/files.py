@@ -74,6 +74,17 @@ def _read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[An
     return shape, is_column_major, dtype
 
 
+def problem_of_picture(path: Path, data_type: TensorDataType, dimensions: tuple[int, ...]) -> str:
+    """Return why elements are no picture of the kind that a file name says; "": they are, or it says none."""
+    if path.suffix.lower() not in images.EXTENSIONS:
+        return ""
+    axis = images.channel_axis(dimensions)
+    if not images.holds_pixels(data_type) or axis is None:
+        needed = "FLOAT16, FLOAT32, FLOAT64 or UINT8 with sizes [1, C, H, W] or [1, H, W, C], C = 1, 3 or 4"
+        return f"{data_type.name} {list(dimensions)}; {needed}, is needed"
+    return "JPEG has no alpha channel" if dimensions[axis] == 4 and path.suffix.lower() != ".png" else ""
+
+
 def write(
     path: Path,
     folder: Path | None,

@@ -114,6 +114,17 @@ class OnnxDispatchable:
         return BindPoint(info.name, is_output, (tensor,), allowed, is_optional=True)
 
 
+@dataclass
+class DeferredOutput:
+    """A resource that becomes an output of an ONNX model, with its type and sizes.
+
+    Args:
+        array: the output of the last dispatch; None: there was none.
+    """
+
+    array: Any = None
+
+
 @dataclass(frozen=True)
 class CompiledOnnx:
     """An ONNX model on a device."""
@@ -124,7 +135,7 @@ class CompiledOnnx:
     def bind(
         self,
         inputs: Sequence[Bytes | None],
-        outputs: Sequence[Bytes | None],
+        outputs: Sequence[Bytes | DeferredOutput | None],
         shapes: Mapping[str, tuple[int, ...]],
     ) -> _BoundOnnx:
         """Return the model on buffers for its inputs and outputs, whose tensors have these shapes."""
@@ -135,11 +146,11 @@ class CompiledOnnx:
 class _BoundOnnx:
     compiled: CompiledOnnx
     inputs: Sequence[Bytes | None]
-    outputs: Sequence[Bytes | None]
+    outputs: Sequence[Bytes | DeferredOutput | None]
     shapes: Mapping[str, tuple[int, ...]]
 
     def dispatch(self) -> None:
-        """Run the model, and write each output to the start of its buffer.
+        """Run the model, and write each output to the start of its buffer. Deferred ones become the outputs.
 
         Raises:
             Error: an output is larger than its buffer.
@@ -152,7 +163,9 @@ class _BoundOnnx:
             }
         )
         for info, buffer in zip(dispatchable.outputs, self.outputs, strict=True):
-            if buffer is None:
+            if isinstance(buffer, DeferredOutput):
+                buffer.array = results[info.name]
+            if buffer is None or isinstance(buffer, DeferredOutput):
                 continue
             data = _bytes_of(results[info.name])
             if data.size > buffer.size:

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from opendml.frontends.dxdispatch.foreign import ForeignDispatchable
 
 
-class FileNotReadError(Exception):
-    """A value depends on a file of the model, and files are not to be read."""
-
-
 @dataclass(frozen=True, slots=True)
 class Folders:
     """The folders that a model may read from and write to. Its relative paths start there."""
@@ -90,6 +86,8 @@ class Resource:
     """Byte at which the initial values start."""
     size_in_bytes: int
     """Bytes that print and writeFile may see."""
+    is_deferred: bool = False
+    """An output of an ONNX model becomes the resource, with its type and sizes. It has no values before."""
 
     @property
     def allocated_bytes(self) -> int:
@@ -109,7 +107,7 @@ class ResourceBinding:
 
 
 Resources = Mapping[str, Resource | None]
-"""Resources by name, None for those whose file was not read."""
+"""Resources by name, None for those that are not known."""
 
 Bindings = Mapping[str, tuple[ResourceBinding | None, ...]]
 """Name of a desc's tensor field to one binding for each of its tensors, None for those bound elsewhere."""

@@ -26,7 +26,6 @@ from opendml.frontends.dxdispatch.model import (
     Command,
     Dispatch,
     DispatchModel,
-    FileNotReadError,
     Folders,
     NamedDispatchable,
     Print,
@@ -39,8 +38,10 @@ from opendml.frontends.dxdispatch.values import element_count
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.serialized.graph import read_graph
 from opendml.json_files import text as json_text
-from opendml.json_files.node import UINT32_MAX, Failures, JsonNode, quoted, suggestion
-from opendml.spec.enums import ExecutionFlags, TensorDataType
+from opendml.json_files.node import UINT32_MAX, Failures, JsonNode, UnknownPartError, quoted, suggestion
+from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.validator import validate
 
 _ROOT_FIELDS = ("$schema", "resources", "dispatchables", "commands")
 _OPERATOR_FIELDS = ("type", "desc", "dmlCompileType", "executionFlags", "bindings")
@@ -64,6 +65,7 @@ def load(
     sizes: Sizes = NO_SIZES,
     *,
     allow_any_path: bool = False,
+    feature_level: FeatureLevel | None = None,
 ) -> DispatchModel:
     """Read the model in a JSON file, with all that it needs to run.
 
@@ -77,14 +79,15 @@ def load(
         sizes: of its ONNX models, which go before what it says itself.
         allow_any_path: let the model read and write all files that the process may, as DxDispatch does.
             Source files that are not in their folder are then sought in the current directory.
+        feature_level: also report the operators that are not valid at this level; None: `prepare` does.
 
     Raises:
         InvalidArgument: its failures name the JSON path, what was expected and what was given. A file that is
-            not where it must be is such a failure.
-        Unsupported: a dispatchable is no DirectML operator, or a library is missing.
+            not where it must be is such a failure. What is not supported is among them.
+        Unsupported: nothing is wrong, but a dispatchable is no DirectML operator, or a library is missing.
     """
     folders = Folders.of(path, output_directory, input_directory, any_path=allow_any_path)
-    return parse_model(read(path), folders, sizes)
+    return parse_model(read(path), folders, sizes, feature_level)
 
 
 def read(path: Path) -> JsonNode:
@@ -104,64 +107,90 @@ def parse_operators(
     they tell is not checked. With `folders`, those dispatchables too that are files of their own, with sizes
     of ONNX models as for `load`.
     """
-    return _parse(root, None, folders, sizes).dispatchables
+    with Failures() as failures:
+        return _parse(root, None, folders, sizes, failures).dispatchables
 
 
-def parse_model(root: JsonNode, folders: Folders, sizes: Sizes = NO_SIZES) -> DispatchModel:
+def examine(root: JsonNode) -> tuple[Mapping[str, NamedDispatchable], Failures]:
+    """Return the operators of a model that are right, and all that is wrong with it, without its files."""
+    failures = Failures()
+    return _parse(root, None, None, NO_SIZES, failures).dispatchables, failures
+
+
+def parse_model(
+    root: JsonNode, folders: Folders, sizes: Sizes = NO_SIZES, feature_level: FeatureLevel | None = None
+) -> DispatchModel:
     """Return the model that `root` describes; see `load`."""
-    return _parse(root, folders, folders, sizes)
+    with Failures() as failures:
+        return _parse(root, folders, folders, sizes, failures, feature_level)
 
 
-def _parse(root: JsonNode, folders: Folders | None, foreign: Folders | None, sizes: Sizes) -> DispatchModel:
-    """Parse a model, and collect its mistakes.
+def _parse(
+    root: JsonNode,
+    folders: Folders | None,
+    foreign: Folders | None,
+    sizes: Sizes,
+    failures: Failures,
+    level: FeatureLevel | None = None,
+) -> DispatchModel:
+    """Return the parts of a model that are right. A part that depends on a wrong one is left out.
 
     Args:
         root: its JSON.
         folders: where files of resources are; None: these resources are left out.
         foreign: where files of dispatchables are; None: these dispatchables are left out.
         sizes: of its ONNX models.
+        failures: collects all that is wrong.
+        level: the feature level that operators must be valid at; None: that is not checked.
     """
-    root.members(_ROOT_FIELDS)
-    with Failures() as failures:
-        with failures.collected():
-            resources = parse_resources(root.member("resources"), folders)
-        with failures.collected():
-            dispatchables = _parse_dispatchables(root.member("dispatchables"), foreign, sizes)
-        with failures.collected():
-            command_nodes = root.member("commands").elements()
-    meter().require("graph_parts", len(dispatchables) + len(command_nodes), root.path)
-    # Bindings can only be judged when all resources and descs are known.
+    root.known_members(_ROOT_FIELDS, failures)
+    resources: Resources | None = None
+    dispatchables: dict[str, NamedDispatchable | None] | None = None
+    command_nodes: list[JsonNode] = []
+    with failures.collected():
+        resources = parse_resources(root.member("resources"), folders, failures)
+    with failures.collected():
+        dispatchables = _parse_dispatchables(root.member("dispatchables"), foreign, sizes, failures)
+    with failures.collected():
+        command_nodes = root.member("commands").elements()
+    meter().require("graph_parts", len(dispatchables or ()) + len(command_nodes), root.path)
+    known = {name: each for name, each in (dispatchables or {}).items() if each is not None}
+    for dispatchable in known.values() if level is not None else ():
+        if isinstance(dispatchable.desc, OperatorDesc):
+            with failures.collected(), located(dispatchable.path):
+                validate(dispatchable.desc, feature_level=level)
     commands = []
-    known = {name: each for name, each in dispatchables.items() if each is not None}
-    with Failures() as failures:
-        for name, dispatchable in known.items():
-            with failures.collected(), suppress(FileNotReadError):
-                node = root.member("dispatchables").member(name)
-                known[name] = _with_initial_bindings(dispatchable, node, resources)
-        for node in command_nodes:
-            with failures.collected(), suppress(FileNotReadError):
-                commands.append(_parse_command(node, resources, dispatchables, folders))
-    if foreign is not None:
+    for name, dispatchable in known.items():
+        with failures.collected(), suppress(UnknownPartError):
+            node = root.member("dispatchables").member(name)
+            known[name] = _with_initial_bindings(dispatchable, node, resources)
+    for node in command_nodes:
+        with failures.collected(), suppress(UnknownPartError):
+            commands.append(_parse_command(node, resources, dispatchables, folders))
+    if foreign is not None and dispatchables is not None and len(known) == len(dispatchables):
         onnx = [each.desc.read for each in known.values() if isinstance(each.desc, OnnxDispatchable)]
-        sizes.require_used(onnx, root.at("dispatchables"))
-    read = {name: resource for name, resource in resources.items() if resource is not None}
-    return DispatchModel(read, known, tuple(commands))
+        with failures.collected():
+            sizes.require_used(onnx, root.at("dispatchables"))
+    right = {name: resource for name, resource in (resources or {}).items() if resource is not None}
+    return DispatchModel(right, known, tuple(commands))
 
 
 def _parse_dispatchables(
-    node: JsonNode, folders: Folders | None, sizes: Sizes
+    node: JsonNode, folders: Folders | None, sizes: Sizes, failures: Failures
 ) -> dict[str, NamedDispatchable | None]:
-    """Return the dispatchables by name. Without `folders` no file is read, and those that are files are
-    None."""
+    """Return the dispatchables by name, None for those that are wrong.
+
+    Without `folders` no file is read, and those that are files are None.
+    """
     dispatchables: dict[str, NamedDispatchable | None] = {}
-    with Failures() as failures:
-        for name, child in node.members().items():
-            with failures.collected():
-                kind = child.member("type").string().lower()
-                if kind in _FOREIGN_FIELDS:
-                    dispatchables[name] = _parse_foreign(name, kind, child, folders, sizes)
-                else:
-                    dispatchables[name] = _parse_dispatchable(name, child)
+    for name, child in node.members().items():
+        dispatchables[name] = None
+        with failures.collected():
+            kind = child.member("type").string().lower()
+            if kind in _FOREIGN_FIELDS:
+                dispatchables[name] = _parse_foreign(name, kind, child, folders, sizes)
+            else:
+                dispatchables[name] = _parse_dispatchable(name, child)
     return dispatchables
 
 
@@ -218,7 +247,7 @@ def _parse_dispatchable(name: str, node: JsonNode) -> NamedDispatchable:
 
 
 def _with_initial_bindings(
-    dispatchable: NamedDispatchable, node: JsonNode, resources: Resources
+    dispatchable: NamedDispatchable, node: JsonNode, resources: Resources | None
 ) -> NamedDispatchable:
     bindings = node.optional("bindings") or JsonNode({}, node.at("bindings"))
     initial = parse_bindings(bindings, dispatchable.bind_points, resources, initial=True)
@@ -227,54 +256,76 @@ def _with_initial_bindings(
 
 def _parse_command(
     node: JsonNode,
-    resources: Resources,
-    dispatchables: Mapping[str, NamedDispatchable | None],
+    resources: Resources | None,
+    dispatchables: Mapping[str, NamedDispatchable | None] | None,
     folders: Folders | None,
 ) -> Command:
     kind = node.member("type")
     known = _COMMAND_FIELDS.get(kind.string().lower())
     if known is None:
         kind.fail('"dispatch", "print" or "writeFile"')
-    node.members(known)
-    if kind.string().lower() == "dispatch":
-        return _parse_dispatch(node, resources, dispatchables)
-    resource = resource_at(node.member("resource"), resources)
-    if kind.string().lower() == "writefile":
-        return _parse_write_file(node, resource, folders)
-    if resource.data_type is TensorDataType.UNKNOWN:
-        _fail_mixed(node, resource)
-    verbose = node.optional("verbose")
-    return Print(node.path, resource.name, verbose.boolean() if verbose else False)
+    with Failures() as failures:
+        node.known_members(known, failures)
+        if kind.string().lower() == "dispatch":
+            return _parse_dispatch(node, resources, dispatchables, failures)
+        if kind.string().lower() == "writefile":
+            return _parse_write_file(node, resources, folders, failures)
+        verbose = False
+        with failures.collected():
+            verbose_node = node.optional("verbose")
+            verbose = verbose_node.boolean() if verbose_node else False
+        with failures.collected():
+            resource = resource_at(node.member("resource"), resources)
+            if resource.data_type is TensorDataType.UNKNOWN and not resource.is_deferred:
+                _fail_mixed(node, resource)
+    return Print(node.path, resource.name, verbose)
 
 
 def _parse_dispatch(
-    node: JsonNode, resources: Resources, dispatchables: Mapping[str, NamedDispatchable | None]
+    node: JsonNode,
+    resources: Resources | None,
+    dispatchables: Mapping[str, NamedDispatchable | None] | None,
+    failures: Failures,
 ) -> Dispatch:
     name_node = node.member("dispatchable")
     name = name_node.string()
+    with failures.collected():
+        groups = node.optional("threadGroupCount")
+        if groups is not None and len([each.integer(1, UINT32_MAX) for each in groups.elements()]) != 3:
+            groups.fail("an array of 3 integers")
+    if dispatchables is None:
+        raise UnknownPartError
     if name not in dispatchables:
         name_node.fail("the name of a dispatchable", f'"{name}"{suggestion(name, dispatchables)}')
-    groups = node.optional("threadGroupCount")
-    if groups is not None and len([element.integer(1, UINT32_MAX) for element in groups.elements()]) != 3:
-        groups.fail("an array of 3 integers")
     dispatchable = dispatchables[name]
     if dispatchable is None:
-        raise FileNotReadError
+        raise UnknownPartError
     points = dispatchable.bind_points
     bindings = parse_bindings(node.member("bindings"), points, resources, initial=False)
     return Dispatch(node.path, name, bindings)
 
 
-def _parse_write_file(node: JsonNode, resource: Resource, folders: Folders | None) -> WriteFile:
-    target = _parse_target(node.member("targetPath"), folders)
-    dimensions = _parse_dimensions(node, resource)
-    extension = target.suffix.lower()
-    if extension in images.EXTENSIONS:
-        _check_picture(node, resource, dimensions)
-        if folders is not None:
-            images.pillow()
-    elif extension == ".npy" and resource.data_type is TensorDataType.UNKNOWN:
-        _fail_mixed(node, resource)
+def _parse_write_file(
+    node: JsonNode, resources: Resources | None, folders: Folders | None, failures: Failures
+) -> WriteFile:
+    target: Path | None = None
+    with failures.collected():
+        target = _parse_target(node.member("targetPath"), folders)
+    resource = resource_at(node.member("resource"), resources)
+    with failures.collected():
+        dimensions = _parse_dimensions(node, resource)
+        extension = "" if target is None else target.suffix.lower()
+        if resource.is_deferred:
+            if dimensions is not None:
+                node.member("dimensions").fail('nothing for a "deferred" resource, which has its own')
+        elif extension in images.EXTENSIONS:
+            _check_picture(node, resource, dimensions)
+            if folders is not None:
+                images.pillow()
+        elif extension == ".npy" and resource.data_type is TensorDataType.UNKNOWN:
+            _fail_mixed(node, resource)
+    failures.raise_any()
+    assert target is not None
     return WriteFile(node.path, resource.name, target, dimensions, folders.targets if folders else None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -9,10 +10,10 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 
 from opendml.budget import meter
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import InvalidArgument
 from opendml.frontends.dxdispatch import files, images
 from opendml.frontends.dxdispatch.descs import count_at, data_type_at
-from opendml.frontends.dxdispatch.model import FileNotReadError, Folders, Initializer, Resource
+from opendml.frontends.dxdispatch.model import Folders, Initializer, Resource
 from opendml.frontends.dxdispatch.values import (
     Bytes,
     Elements,
@@ -21,7 +22,7 @@ from opendml.frontends.dxdispatch.values import (
     encode,
     scalar,
 )
-from opendml.json_files.node import UINT32_MAX, UINT64_MAX, Failures, JsonNode
+from opendml.json_files.node import UINT32_MAX, UINT64_MAX, Failures, JsonNode, UnknownPartError
 from opendml.model_files import read_all
 from opendml.spec.enums import TensorDataType
 from opendml.spec.four_bit import numpy_type
@@ -60,36 +61,59 @@ def ramp(data_type: TensorDataType, element_count: int, start: float, delta: flo
     return Initializer(byte_count(data_type, element_count), element_count, write)
 
 
-def parse_resources(node: JsonNode, folders: Folders | None) -> dict[str, Resource | None]:
-    """Return the resources by name. Without `folders` no file is read, and resources that need one are
-    None."""
+def parse_resources(
+    node: JsonNode, folders: Folders | None, failures: Failures
+) -> dict[str, Resource | None]:
+    """Return the resources by name, None for those that are wrong.
+
+    Without `folders` no file is read, and resources that need one are None.
+
+    Args:
+        node: the object with the resources.
+        folders: where their files are.
+        failures: collects what is wrong with resources.
+    """
     resources: dict[str, Resource | None] = {}
-    with Failures() as failures:
-        for name, child in node.members().items():
-            with failures.collected():
-                try:
-                    resources[name] = _resource(name, child, folders)
-                except FileNotReadError:
-                    resources[name] = None
+    for name, child in node.members().items():
+        resources[name] = None
+        with failures.collected(), suppress(UnknownPartError):
+            resources[name] = _resource(name, child, folders)
     return resources
 
 
 def _resource(name: str, node: JsonNode, folders: Folders | None) -> Resource:
-    node.members(_FIELDS)
-    kind = node.optional("type")
-    if kind is not None and kind.string() != "buffer":
-        kind.fail('"buffer"')
-    initializer, data_type = _initializer(node, folders)
-    offset, size_node = count_at(node, "initialValuesOffsetInBytes"), node.optional("sizeInBytes")
-    size = offset + initializer.size_in_bytes
-    if size_node is not None:
-        given = size_node.integer(1, UINT64_MAX)
-        if given < size:
-            size_node.fail(
-                f"at least {size}: {initializer.size_in_bytes} bytes of values from byte {offset} on"
-            )
-        size = given
+    with Failures() as failures:
+        node.known_members(_FIELDS, failures)
+        offset, given = 0, None
+        with failures.collected():
+            kind = node.optional("type")
+            if kind is not None and kind.string() != "buffer":
+                kind.fail('"buffer"')
+        if node.member("initialValues").value == "deferred":
+            return _deferred(name, node)
+        with failures.collected():
+            offset = count_at(node, "initialValuesOffsetInBytes")
+        with failures.collected():
+            if (size_node := node.optional("sizeInBytes")) is not None:
+                given = size_node.integer(1, UINT64_MAX)
+        initializer, data_type = _initializer(node, folders)
+        size = offset + initializer.size_in_bytes
+        if size_node is not None and given is not None:
+            if given < size:
+                values = f"{initializer.size_in_bytes} bytes of values from byte {offset} on"
+                size_node.fail(f"at least {size}: {values}")
+            size = given
     return Resource(node.path, name, data_type, initializer, offset, size)
+
+
+def _deferred(name: str, node: JsonNode) -> Resource:
+    """Return a resource that an output of an ONNX model becomes. A type beside it has no effect."""
+    for field in ("initialValuesOffsetInBytes", "sizeInBytes"):
+        if (given := node.optional(field)) is not None:
+            given.fail('nothing beside "deferred", whose size is that of the output')
+    if (type_node := node.optional("initialValuesDataType")) is not None:
+        data_type_at(type_node)
+    return Resource(node.path, name, _UNKNOWN, Initializer(0, 0, lambda _: None), 0, 0, is_deferred=True)
 
 
 def _initializer(node: JsonNode, folders: Folders | None) -> tuple[Initializer, TensorDataType]:
@@ -99,12 +123,8 @@ def _initializer(node: JsonNode, folders: Folders | None) -> tuple[Initializer, 
     values = node.member("initialValues")
     if isinstance(values.value, list):
         return (_mixed(values) if data_type is _UNKNOWN else _array(values, data_type)), data_type
-    if values.value == "deferred":
-        raise Unsupported(
-            f'{values.path}: "deferred" outputs of ONNX models are not supported; give values of their size'
-        )
     if not isinstance(values.value, dict):
-        values.fail("an array or an object")
+        values.fail('an array, an object or "deferred"')
     if "sourcePath" in values.value:
         values.members(("sourcePath",))
         return _file(values.member("sourcePath"), node, data_type, folders)
@@ -118,14 +138,16 @@ def _generated(node: JsonNode, data_type: TensorDataType) -> Initializer:
     given = node.members()
     if "value" in given and "valueStart" in given:
         node.fail("either value or valueStart with valueDelta", "both")
-    if "value" in given:
-        node.members(("valueCount", "value"))
-        start, delta = scalar(node.member("value"), data_type), None
-    else:
-        node.members(("valueCount", "valueStart", "valueDelta"))
-        start = scalar(node.member("valueStart"), data_type)
-        delta = scalar(node.member("valueDelta"), data_type)
-    return ramp(data_type, node.member("valueCount").integer(1, UINT32_MAX), start, delta or 0)
+    names = ("value",) if "value" in given else ("valueStart", "valueDelta")
+    numbers, count = list[float](), 0
+    with Failures() as failures:
+        node.known_members(("valueCount", *names), failures)
+        for name in names:
+            with failures.collected():
+                numbers.append(scalar(node.member(name), data_type))
+        with failures.collected():
+            count = node.member("valueCount").integer(1, UINT32_MAX)
+    return ramp(data_type, count, *numbers)
 
 
 def _array(node: JsonNode, data_type: TensorDataType) -> Initializer:
@@ -172,7 +194,7 @@ def _file(
     elements."""
     name = source.string()
     if folders is None:
-        raise FileNotReadError
+        raise UnknownPartError
     path = source_path(source, name, folders)
     try:
         with files.opened(path, folders.sources) as file:

@@ -20,7 +20,7 @@ from opendml.runtime.calls.operator_call import (
 )
 from opendml.runtime.calls.plans import OutputPlace, Plans, check_outs
 from opendml.runtime.calls.streams import call_on_stream
-from opendml.runtime.graphs.base import call_in_graph
+from opendml.runtime.graphs.base import GraphBase, call_in_graph
 from opendml.runtime.graphs.compiled_work import call_maker
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.foreign import as_numpy, like
@@ -51,6 +51,7 @@ def call(
     output_type: DataTypeLike | None = None,
     sizes: Sequence[int] | None = None,
     wanted: Mapping[str, bool] | None = None,
+    graph: GraphBase | None = None,
 ) -> Any:
     """Run an operator on arrays, or add it to a graph.
 
@@ -69,6 +70,7 @@ def call(
         output_type: the type of the output whose type the call may choose.
         sizes: the sizes of the first output, or along the axis those of the parts.
         wanted: for each of the optional outputs, by Python name, whether the call asks for it.
+        graph: a graph that an operator without inputs is added to.
 
     Returns:
         The operator's one required output, where no optional one is asked for; of an array of outputs a
@@ -84,6 +86,8 @@ def call(
         requested = requested_outputs(name, output_type, sizes, wanted)
     if device is not None and not isinstance(device, str):
         as_device(device)
+    if graph is not None:
+        return call_in_graph(call_of(name, tensors, attributes, out, device, requested, CAST), graph)
     key: list[Any] = [name, device, requested.type]
     if wanted is not None:
         key.append(requested.wanted)

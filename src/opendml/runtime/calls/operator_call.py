@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -133,8 +134,11 @@ def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list
     """Return the sizes of the tensors of a call, repeated as NumPy does where sizes must be equal.
 
     Tensors of one element, and those that the operator itself repeats along the first input, get as many
-    dimensions as that. DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not
-    fit together stay as they are, and so do the tensors of lists.
+    dimensions as that. DirectML repeats by strides of zero, which calls need not spell out. Tensors of lists
+    stay as they are.
+
+    Raises:
+        InvalidArgument: sizes that must be equal and cannot be repeated.
     """
     result, facts = list(inputs), operator(call.name)
     names = [None if field.is_array else field.name for field in call.fields]
@@ -155,11 +159,26 @@ def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list
         try:
             common = common_sizes(*present)
         except ValueError:
+            if same.below is None:
+                raise _misfit(call, together, result) from None
             continue
         for position in together:
             if result[position] is not None:
                 result[position] = common
     return result
+
+
+def _misfit(call: Call, together: Sequence[int], sizes: Sequence[tuple[int, ...] | None]) -> InvalidArgument:
+    """Return the error of tensors whose sizes cannot be repeated to common ones: it names the first two."""
+    given = [(position, shape) for position in together if (shape := sizes[position]) is not None]
+    for (first, known), (second, other) in combinations(given, 2):
+        try:
+            common_sizes(known, other)
+        except ValueError:
+            name = call.arguments[first]
+            wanted = f"must be those of {name}, {list(known)}, or 1 where they differ"
+            return InvalidArgument(f"{call.labels[second]}: sizes {list(other)}; {wanted}")
+    raise AssertionError("sizes of which each two fit fit together")
 
 
 def type_of_number(

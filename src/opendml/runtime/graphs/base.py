@@ -320,11 +320,15 @@ def _fit(
     return any(are_same(tuple(needed), tuple(each)) for each in (sizes, repeated_sizes(call, sizes)))
 
 
-def call_in_graph(call: Call) -> Any:
-    """Add a call's operator to the graph of its tensors. Numbers and arrays become constants.
+def call_in_graph(call: Call, graph: GraphBase | None = None) -> Any:
+    """Add a call's operator to a graph. Numbers and arrays become constants.
+
+    Args:
+        call: the call.
+        graph: the graph; None: that of its tensors.
 
     Raises:
-        InvalidArgument: what `validate` finds, no tensors, those of several graphs, `out` or a device.
+        InvalidArgument: what `validate` finds, no graph, tensors of several graphs, `out` or a device.
         Unsupported: the operator cannot be run yet.
     """
     if call.outs is not None or call.device is not None:
@@ -332,7 +336,10 @@ def call_in_graph(call: Call) -> Any:
             f"{call.function}: out and device belong to the compiled graph, not to its operators"
         )
     require_running(call.name)
-    graph = next(tensor.graph for tensor in call.tensors if isinstance(tensor, GraphTensor))
+    if graph is None:
+        graph = next(tensor.graph for tensor in call.tensors if isinstance(tensor, GraphTensor))
+    elif not isinstance(graph, GraphBase):
+        raise InvalidArgument(f"{call.function}.graph: {shown(graph)}; a Graph is needed")
     call = call.on(tuple(map(partial(_as_operand, graph), call.tensors, call.labels)), None, CAST)
     tensors = _operands(graph, call)
     sizes = repeated_sizes(call, [None if each is None else each.sizes for each in tensors])

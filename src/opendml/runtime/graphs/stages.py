@@ -11,11 +11,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from opendml.operators.registry import define
-from opendml.program.node import Node, Operation, bitcast, convert, ordered, source
+from opendml.program.node import Node, Operation, bitcast, convert, expanded, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import is_unit
-from opendml.program.view import permuted, reshaped, sliced, view
+from opendml.program.sizes import are_same, is_unit
+from opendml.program.view import permuted, repeated, reshaped, sliced, view
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
 from opendml.runtime.objects.tensor_fields import tensor_fields
@@ -126,7 +126,14 @@ class Stages:
             for field in tensor_fields(desc, "OUTPUT_TENSOR")
             if field.tensor is not None
         ]
-        results = define(desc, nodes, [ScalarType.of(tensor.data_type) for _, tensor in outputs])
+        results = [
+            _with_sizes(node, tensor.sizes)
+            for node, (_, tensor) in zip(
+                define(desc, nodes, [ScalarType.of(tensor.data_type) for _, tensor in outputs]),
+                outputs,
+                strict=True,
+            )
+        ]
         prefix = f"{name}.{desc.operator}" if name else desc.operator
         self._stages[number].watched += [
             Watched(f"{prefix}.{field.name}", desc.operator, field.name, node, tensor.sizes)
@@ -244,6 +251,15 @@ def _with_rank(node: Node, rank: int) -> Node:
     """Return the node with leading dimensions of size 1. A number stays one."""
     missing = rank - len(node.sizes)
     return reshaped(node, (1,) * missing + node.sizes) if node.sizes and missing else node
+
+
+def _with_sizes(node: Node, sizes: tuple[int, ...]) -> Node:
+    """Return the node with the sizes of its tensor.
+
+    A result lacks them where all operands do: it is a number that fills the tensor, or all of them are
+    repeated beside such a number.
+    """
+    return expanded(node, sizes) if are_same(node.sizes, sizes) or not node.sizes else repeated(node, sizes)
 
 
 def window_of(sizes: tuple[int, ...], view: ViewStep) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Never, TypeAlias
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, overload
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from opendml.runtime.graphs.indexing import selection
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.stages import StagedValue
 from opendml.runtime.graphs.steps import ViewStep
-from opendml.spec.enums import TensorDataType
+from opendml.spec.element_types import element_type
+from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType
+from opendml.spec.four_bit import CARRIERS
 from opendml.spec.schema import operator
-from opendml.spec.tensor_desc import TensorDesc, common_sizes, packed_strides
-from opendml.spec.values import as_plain, as_tuple
+from opendml.spec.tensor_desc import TensorDesc, common_sizes, packed_strides, reach
+from opendml.spec.values import DataTypeLike, as_plain, as_tuple
 from opendml.spec.wording import dimensions, shown
 
 if TYPE_CHECKING:
@@ -41,9 +43,11 @@ def _binary(name: str, *, other_first: bool = False) -> Callable[[GraphTensor, O
 class GraphTensor:
     """A symbolic tensor of a graph. Immediate functions that are called on such tensors return one.
 
-    `+ - * / ** @`, unary `-` and comparisons add operators of DirectML. The other operand is a tensor of the
-    graph, a number or an array, which becomes a constant. Sizes are repeated by NumPy's rules; types are not
-    promoted. Comparisons return tensors of UINT8, so a tensor has no truth value. Tensors hash by identity.
+    `+ - * / % ** @ & | ^ << >>`, unary `-` and `~`, and comparisons add operators of DirectML. The other
+    operand is a tensor of the graph, a number or an array, which becomes a constant. Sizes are repeated by
+    NumPy's rules; types are not promoted. `%` has the sign of the divisor, as in Python (MODULUS_FLOOR).
+    Comparisons return tensors of UINT8, so a tensor has no truth value. `~` inverts all bits of one, and
+    `dml.element_wise_logical_not` negates it. Tensors hash by identity.
     """
 
     __slots__ = ("_number", "_value", "data_type", "graph", "sizes")
@@ -104,32 +108,81 @@ class GraphTensor:
             raise InvalidArgument(f"rounded: {self!r}; a tensor of FLOAT32 is needed")
         return self.graph._rounded(self)
 
-    def reinterpret(self, sizes: Sequence[int], *, strides: Sequence[int] | None = None) -> GraphTensor:
-        """Return the elements in other sizes: reshaped, or transposed and repeated by strides.
+    @overload
+    def reinterpret(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> GraphTensor: ...
 
-        Strides count elements of the packed tensor, whatever its own strides are. No operator is added.
+    @overload
+    def reinterpret(
+        self,
+        data_type: DataTypeLike,
+        sizes: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> GraphTensor: ...
+
+    def reinterpret(self, *given: Any, **named: Any) -> GraphTensor:
+        """Return the elements in other sizes, or their bytes as another type. No operator is added.
+
+        Strides count elements of the packed tensor, whatever its own strides are. `dml.cast` converts values;
+        this keeps the bits.
 
         >>> import opendml as dml
         >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3])
-        >>> x.reinterpret([6]), x.reinterpret([3, 2], strides=[1, 3])
+        >>> x.reinterpret([6]), x.reinterpret([3, 2], [1, 3])
         (<GraphTensor FLOAT32 [6]>, <GraphTensor FLOAT32 [3, 2]>)
+        >>> x.reinterpret(dml.INT32), x.reinterpret(dml.UINT8, [2, 12])
+        (<GraphTensor INT32 [2, 3]>, <GraphTensor UINT8 [2, 12]>)
 
         Args:
-            sizes: 1 to 8 sizes, outermost first.
+            data_type: the type that the bytes are read as; the tensor's own, if it is left out.
+            sizes: 1 to 8 sizes, outermost first; those of the tensor, if only a type is given.
             strides: elements from one index to the next, per dimension; None: packed, and all of them.
 
         Raises:
-            InvalidArgument: sizes of another number of elements, or strides that reach past the last.
+            InvalidArgument: sizes of another number of bytes, or strides that reach past the last.
         """
-        tensor = TensorDesc(self.data_type, sizes, strides)
+        names = ("data_type", "sizes", "strides")
+        first = given[0] if given else ()
+        of_type = isinstance(first, TensorDataType | str) or element_type(first) is not None
+        form = dict(zip(names if of_type else names[1:], given, strict=False)) | named
+        if len(given) + len(named) != len(form) or not form or not form.keys() <= {*names}:
+            problem = "reinterpret() takes a type, sizes or both, and then strides"
+            raise TypeError(
+                f"{problem}; {len(given)} arguments and {', '.join(named) or 'no keywords'} were given"
+            )
+        data_type, strides = form.get("data_type", self.data_type), form.get("strides")
+        tensor = TensorDesc(data_type, form.get("sizes", self.sizes), strides)
         validate_tensor("reinterpret", tensor, self.graph.feature_level)
-        given = f"reinterpret: sizes {list(tensor.sizes)}"
+        if tensor.data_type != self.data_type:
+            return self._as_type(tensor)
+        text = f"reinterpret: sizes {list(tensor.sizes)}"
         if strides is None and math.prod(tensor.sizes) != math.prod(self.sizes):
-            raise InvalidArgument(f"{given}; must have as many elements as {list(self.sizes)}")
+            raise InvalidArgument(f"{text}; must have as many elements as {list(self.sizes)}")
         view = self.graph._view(ViewStep(self._number, self.data_type, tensor.sizes, tensor.strides))
         if view is None:
             problem = f"must stay within the elements of {list(self.sizes)}"
-            raise InvalidArgument(f"{given} with strides {list(tensor.effective_strides)}; {problem}")
+            raise InvalidArgument(f"{text} with strides {list(tensor.effective_strides)}; {problem}")
+        return view
+
+    def _as_type(self, tensor: TensorDesc) -> GraphTensor:
+        """Return the bytes of the packed tensor as a valid one of another type.
+
+        An array has a byte for each element of 4 bits, so such a tensor has no bytes that others could read.
+        """
+        if CARRIERS.keys() & {self.data_type, tensor.data_type}:
+            problem = "elements of 4 bits share no bytes here; dml.cast converts them"
+            raise InvalidArgument(f"reinterpret: {self.data_type.name} as {tensor.data_type.name}; {problem}")
+        needed = reach(tensor.sizes, tensor.effective_strides) * DATA_TYPE_BITS[tensor.data_type]
+        has = math.prod(self.sizes) * DATA_TYPE_BITS[self.data_type]
+        if needed > has or (tensor.strides is None and needed != has):
+            given = f"{list(tensor.sizes)} of {tensor.data_type.name} are {needed // 8} bytes"
+            raise InvalidArgument(f"reinterpret: {given}; {self!r} has {has // 8}")
+        # Only a packed tensor has the bytes where `of_bytes` counts them. Plans for named dimensions read an
+        # input in one way alone, so there the elements are moved within the program.
+        is_read = self._value.tensor.strides is None and self.graph._trace is None
+        packed = self if is_read else self.reinterpret(self.sizes)
+        step = ViewStep(packed._number, tensor.data_type, tensor.sizes, tensor.strides, of_bytes=True)
+        view = self.graph._view(step)
+        assert view is not None
         return view
 
     def reshape(self, *sizes: Any) -> GraphTensor:
@@ -217,6 +270,18 @@ class GraphTensor:
     __rsub__ = _binary("ELEMENT_WISE_SUBTRACT", other_first=True)
     __mul__ = _binary("ELEMENT_WISE_MULTIPLY")
     __rmul__ = _binary("ELEMENT_WISE_MULTIPLY", other_first=True)
+    __mod__ = _binary("ELEMENT_WISE_MODULUS_FLOOR")
+    __rmod__ = _binary("ELEMENT_WISE_MODULUS_FLOOR", other_first=True)
+    __and__ = _binary("ELEMENT_WISE_BIT_AND")
+    __rand__ = _binary("ELEMENT_WISE_BIT_AND", other_first=True)
+    __or__ = _binary("ELEMENT_WISE_BIT_OR")
+    __ror__ = _binary("ELEMENT_WISE_BIT_OR", other_first=True)
+    __xor__ = _binary("ELEMENT_WISE_BIT_XOR")
+    __rxor__ = _binary("ELEMENT_WISE_BIT_XOR", other_first=True)
+    __lshift__ = _binary("ELEMENT_WISE_BIT_SHIFT_LEFT")
+    __rlshift__ = _binary("ELEMENT_WISE_BIT_SHIFT_LEFT", other_first=True)
+    __rshift__ = _binary("ELEMENT_WISE_BIT_SHIFT_RIGHT")
+    __rrshift__ = _binary("ELEMENT_WISE_BIT_SHIFT_RIGHT", other_first=True)
     __lt__ = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN")
     __le__ = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL")
     __gt__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN")
@@ -259,6 +324,9 @@ class GraphTensor:
 
     def __neg__(self) -> GraphTensor:
         return self._call("ELEMENT_WISE_NEGATE", (self,))
+
+    def __invert__(self) -> GraphTensor:
+        return self._call("ELEMENT_WISE_BIT_NOT", (self,))
 
     def __pos__(self) -> GraphTensor:
         return self

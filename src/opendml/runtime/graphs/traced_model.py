@@ -255,7 +255,10 @@ class TracedModel(Locked):
         if not device._backend.joins_units:
             for name in trace.dimensions:
                 _ = trace.size(name) >= LEAST_TRACED  # A guard.
-        if len(work.stages) == 1:
+        # The program of a plan is bound to the buffers in their order. An input that is read in two ways is
+        # two tensors of its program.
+        in_order = tuple(range(len(work.inputs) + len(work.outputs)))
+        if len(work.stages) == 1 and work.stages[0].buffers == in_order:
             require_parts(work)
             self._program = carried(work.stages[0].program)
             self._stored = StoredPlans.of(device._backend, device.threads, self._program, trace)

@@ -22,6 +22,7 @@ from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Co
 from opendml.runtime.objects.tensor_fields import TensorField, bound_ranges
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import join
 from opendml.targets.executable import Instance
 from opendml.targets.memory import HostMemory, Place, TensorMemory
 
@@ -174,14 +175,22 @@ class CompiledOperator(Dispatchable, Locked):
             missing = "inputs" if bindings.inputs is None else "outputs"
             raise InvalidArgument(f"{self._title}: no {missing} are bound")
         needed = self.binding_properties
-        for resource, memory, size in (
-            ("temporary", bindings.temporary, needed.temporary_resource_size),
-            ("persistent", bindings.persistent, needed.persistent_resource_size),
-        ):
-            if size and memory is None:
-                raise InvalidArgument(
-                    f"{self._title}: no {resource} resource is bound; {size} bytes are needed"
-                )
+        owned = join([self._inputs[number].name for number in self._owned], "and") if self._owned else ""
+        problems = [
+            f"{self._title}: no {resource} resource is bound; {size} bytes are needed{hint}"
+            for resource, memory, size, hint in (
+                ("temporary", bindings.temporary, needed.temporary_resource_size, ""),
+                (
+                    "persistent",
+                    bindings.persistent,
+                    needed.persistent_resource_size,
+                    f", which an operator initializer writes from {owned} (OWNED_BY_DML)",
+                ),
+            )
+            if size and memory is None
+        ]
+        if problems:
+            raise InvalidArgument(problems)
         self._check_overlap(bindings.inputs, bindings)
         place = self._place(bindings.inputs, bindings.outputs)
         bound = BoundOperator(self.device, self._instance(place, bindings), self._title)
@@ -282,7 +291,8 @@ class _Execution(Command):
             )
         if not compiled.is_initialized and compiled not in initialized:
             raise InvalidArgument(
-                f"{compiled._title}: is not initialized; execute an operator initializer for it first"
+                f"{compiled._title}: is not initialized; execute an operator initializer for it first "
+                "(device.create_operator_initializer([compiled]))"
             )
         written, bound = initialized.get(compiled, compiled._persistent), self._bindings.persistent
         if written and (not bound or (bound.address, bound.place) != (written.address, written.place)):

@@ -264,7 +264,7 @@ _NODES: dict[Operation, Callable[..., Any]] = {
     Operation.INDEX: lambda node: converted(_affine(node.attribute, node.sizes), node.type),
     Operation.VIEW: lambda node, *operands: _view(node.attribute, node.sizes, *operands),
     Operation.RESHAPE: lambda node, x: x.reshape(node.sizes),
-    Operation.EXPAND: lambda node, x: x,
+    Operation.EXPAND: lambda node, x: np.broadcast_to(x, node.sizes),
     Operation.MATERIALIZE: lambda node, x: x,
     Operation.JOIN: lambda node, *operands: np.concatenate(operands, axis=node.attribute),
     Operation.RECURRENCE: lambda node, *operands: _recurrence(node.attribute, operands),

@@ -1,0 +1,12 @@
+"""What `opendml run` prints, without the lines that differ between machines and runs."""
+
+from __future__ import annotations
+
+import re
+
+_CHANGING = re.compile(r"Running on '.*'\n|Dispatch '.*': \d+ iterations, \d+\.\d{4} ms median \(CPU\)\n")
+
+
+def results_in(printed: str) -> str:
+    """Return the lines on resources: without the device's name, and without times."""
+    return _CHANGING.sub("", printed)
