@@ -155,7 +155,8 @@ def test_gates_are_clipped_as_onnxruntime_does(seed: int) -> None:
     operator = ["RNN", "GRU", "LSTM"][seed % 3]
     direction = ["forward", "reverse", "bidirectional"][seed // 3 % 3]
     directions = 2 if direction == "bidirectional" else 1
-    sizes = {0: (_STEPS, _BATCH, _INPUT), 1: (directions, _GATES[operator] * _HIDDEN, _INPUT)}
+    sizes: dict[int, tuple[int, ...]] = {0: (_STEPS, _BATCH, _INPUT)}
+    sizes |= {1: (directions, _GATES[operator] * _HIDDEN, _INPUT)}
     sizes |= {2: (directions, _GATES[operator] * _HIDDEN, _HIDDEN), 3: (directions, 2 * sizes[1][1])}
     sizes |= dict.fromkeys((5, 6) if operator == "LSTM" else (5,), (directions, _BATCH, _HIDDEN))
     inputs: list[Array | None] = [

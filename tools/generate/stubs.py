@@ -42,6 +42,7 @@ from typing import Literal, TypeVar, overload
 
 from opendml.outputs import *
 from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.objects.device import Device
 from opendml.spec.enums import *
@@ -162,12 +163,15 @@ def _overloads(operator: OperatorSchema) -> Iterator[tuple[list[str], str]]:
     if len(forms) == 1 and _keeps_the_type(operator):
         yield from forms
         return
-    has_inputs = bool(operator.inputs)
+    if not operator.inputs:
+        for given, type in forms:
+            yield _without_inputs(given, "None = None", "None = None"), re.sub(r"\bT\b", "Array", type)
+            yield _without_inputs(given, "T", "None = None"), type
+            yield _without_inputs(given, "None = None", "Graph"), re.sub(r"\bT\b", "GraphTensor", type)
+        return
     for given, type in forms:
-        arrays = [re.sub(r"\bT\b", "Array", each) for each in given]
-        yield arrays if has_inputs else _with_out(given, "None = None"), re.sub(r"\bT\b", "Array", type)
-    for given, type in forms:
-        yield given if has_inputs else _with_out(given, "T"), type
+        yield [re.sub(r"\bT\b", "Array", each) for each in given], re.sub(r"\bT\b", "Array", type)
+    yield from forms
 
 
 def _forms(operator: OperatorSchema, parameters: list[str]) -> Iterator[tuple[list[str], str]]:
@@ -186,6 +190,11 @@ def _forms(operator: OperatorSchema, parameters: list[str]) -> Iterator[tuple[li
             each.replace("bool = False", "Literal[True]") if each == one else each for each in parameters
         ]
         yield _with_out(given, f"{named_out} | None = None"), named
+
+
+def _without_inputs(parameters: Iterable[str], out: str, graph: str) -> list[str]:
+    """Return the parameters of an operator without inputs: an array, or a tensor of a graph, is the result."""
+    return [f"graph: {graph}" if each.startswith("graph: ") else each for each in _with_out(parameters, out)]
 
 
 def _with_out(parameters: Iterable[str], out: str) -> list[str]:

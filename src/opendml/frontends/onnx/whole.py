@@ -11,8 +11,9 @@ import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.compiling import NO_PLANS, require_plans, self_contained
-from opendml.frontends.onnx.model import OnnxModel, load
+from opendml.frontends.onnx.model import OnnxModel, load_model
 from opendml.frontends.onnx.segment import CompiledSegment
+from opendml.frontends.onnx.sizes import NO_SIZES
 from opendml.frontends.onnx.values import carrier_of
 from opendml.runtime.explain.explanation import ExplainedGraph, joined
 from opendml.runtime.graphs.model import Model, require_names
@@ -118,7 +119,7 @@ def save(model: OnnxModel, path: str | PathLike[str], compiled: bool) -> None:
         forms = [_fixed(model.inputs)]
     _require_one_graph(model)
     with recorded() as found:
-        again = load(content, model._given_device, limits=model._limits)
+        again = load_model(content, model._given_device, NO_SIZES, model._limits, None)
         for form in forms:
             again.run({name: np.zeros(sizes, type) for name, sizes, type in form})
     require_plans("save: compiled=True", again, found)
