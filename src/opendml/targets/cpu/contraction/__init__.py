@@ -9,6 +9,7 @@ Vector tiles. A micro-kernel broadcasts elements of A and multiplies vectors of 
 traffic. Operands are packed before, whatever they are computed from. So windows, transposes, conversions and
 masks cost a few cycles for each vector. Constant operands are packed once, ahead of all runs. Overlapping
 windows are packed once, as an image with margins (`image.py`); a table of distances finds their elements.
+With 16 vector registers tiles have six rows, and those of a plain A are read where they lie.
 
 Sizes that vary. If sizes are traced, each constant is packed in one layout for all of them, or in two on AMX,
 where few rows stay in vectors. Filters of images are A then, and rows of tiles are 1, 2, 4 or 8, or the most

@@ -14,6 +14,7 @@ from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.costs import has_low_tiles
 from opendml.targets.cpu.contraction.fma import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import Range
 from opendml.targets.cpu.contraction.storages import (
@@ -87,6 +88,7 @@ class ContractionCode(KernelCode):
             c_row=self.column_pitch,
             prefetched=lines,
             b_in_place=b.storage is Storage.IN_PLACE,
+            is_read_once=b.storage in (Storage.IN_PLACE, Storage.STREAMED),
             packed=a.packing.type,
             narrow=b.narrow if b.storage is Storage.NARROW_STREAMED else None,
         )
@@ -97,7 +99,7 @@ class ContractionCode(KernelCode):
     def prefetches_a(self) -> bool:
         """True if micro-kernels prefetch the next micro-panel of A, because no item packs it."""
         storage = self.tiling.a.storage
-        return storage in (Storage.AHEAD, Storage.IN_PLACE)
+        return storage is Storage.AHEAD or (storage is Storage.IN_PLACE and not has_low_tiles())
 
     @property
     def prefetches_b(self) -> bool:
@@ -108,8 +110,8 @@ class ContractionCode(KernelCode):
         """
         a, b = self.tiling.a.storage, self.tiling.b.storage
         pays = self.tiling.micro.rows > FEW_ROWS or b is Storage.STREAMED
-        is_ahead = b.is_ahead and pays and a is not Storage.IN_PLACE and not self.tiling.image
-        return b in (Storage.IN_PLACE, Storage.NARROW) or is_ahead
+        pays = pays and (a is not Storage.IN_PLACE or has_low_tiles())
+        return b in (Storage.IN_PLACE, Storage.NARROW) or (b.is_ahead and pays and not self.tiling.image)
 
     def item(self, item: ir.Value) -> None:
         """Compute one block of results."""
@@ -193,7 +195,7 @@ class ContractionCode(KernelCode):
         """Return what the micro-kernel prefetches with a tile. `operands` are A, B and C."""
         a, b, _ = operands
         if self.prefetches_b:
-            return self.b.stream(block, b, panel.part, tile, tiles)
+            return self.b.stream(block, b, panel, tile, tiles)
         return self.a.stream(a, tile, tiles) if self.prefetches_a else []
 
     def products(self, part: KPart) -> tuple[ir.Value, ir.Value]:

@@ -121,6 +121,15 @@ def lane_count() -> int:
     return machine().lanes
 
 
+def has_low_tiles() -> bool:
+    """Return whether tiles have few rows, because there are 16 vector registers.
+
+    Such tiles read few rows at once, so a hardware prefetcher follows them where they lie, however long they
+    are. Packing them for each block takes a tenth of the time of its products (Zen 3).
+    """
+    return machine().registers == 16
+
+
 def largest_tiles() -> tuple[MicroKernel, ...]:
     """Return the largest tiles that leave some vector registers for the operands."""
     return _MICRO_KERNELS[machine().registers]

@@ -40,6 +40,8 @@ class Strides:
     c_row: int
     prefetched: int = 0
     b_in_place: bool = False
+    is_read_once: bool = False
+    """True if the stream is read soon, and once: it is prefetched into the first cache."""
     packed: ScalarType = F32
     """The type of the elements of A."""
     narrow: Narrow | None = None
@@ -272,10 +274,10 @@ class _MicroCode:
         return result
 
     def _prefetch_next(self, places: _Places) -> None:
-        """Prefetch lines into the second cache, or into the first if they are read soon and once."""
+        """Prefetch lines of the stream."""
         for place in places.stream:
             for line in range(self.strides.prefetched):
-                at, level = self._offset(place, line * LINE), 3 if self.strides.b_in_place else 2
+                at, level = self._offset(place, line * LINE), 3 if self.strides.is_read_once else 2
                 operands = [at, I32(0), I32(level), I32(1)]
                 intrinsic(self.builder, "llvm.prefetch.p0", ir.VOID, operands)
 
