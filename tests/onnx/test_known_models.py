@@ -367,6 +367,21 @@ def test_loading_links_and_packs_what_the_last_process_began_with(
     assert found(rows(40)).tobytes() == expected[1]
 
 
+@pytest.mark.parametrize("shift", range(4))
+def test_weights_are_packed_where_they_lie(
+    shift: int, work: Work, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read, path = onnx.load_from_string(model()), tmp_path / "model.onnx"
+    read.producer_name = "x" * (1 + shift)
+    path.write_bytes(read.SerializeToString())
+    expected, _ = work.of(lambda: results(path, X, rows(40)))
+    h = np.maximum(X.astype("d") @ W, 0)
+    np.testing.assert_allclose(np.frombuffer(expected[0], "f").reshape(3, 32), h @ V, 1e-4, 1e-4)
+    gc.collect()
+    monkeypatch.setattr(known, "aligned_copy", None)
+    assert work.of(lambda: results(path, X, rows(40))) == (expected, NOTHING)
+
+
 def fixed(body: str = "y = MatMul (h, v)") -> bytes:
     """Return a model whose sizes are fixed."""
     read = onnx.parser.parse_model(

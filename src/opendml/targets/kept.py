@@ -25,6 +25,8 @@ class Kept:
         step: the number of the step of the initialization that fills it.
         is_computed: whether it may hold indices that kernels do not check again.
         copied_from: the offset of a constant's lowest byte, if the memory is a copy of its bytes.
+        reads_unaligned: whether the constants that the step reads may lie at any address. Otherwise each
+            address is a multiple of its elements' size.
     """
 
     size: int
@@ -32,6 +34,7 @@ class Kept:
     step: int
     is_computed: bool = False
     copied_from: int | None = None
+    reads_unaligned: bool = False
 
 
 def kept_bytes(kept: Sequence[Kept]) -> int:

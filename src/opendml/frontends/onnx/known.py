@@ -488,10 +488,12 @@ def _fill(
             copy_released(addresses[place], address_of(array) + each.copied_from, each.size, array)
         elif place in wanted:
             places.setdefault(each.step, {})[place] = addresses[place]
+    unaligned = {each.step for each in executable.kept if each.reads_unaligned}
     for step, filled in places.items():
         arrays = {number: constants[number] for number in executable.constants_of(step)}
         aligned = {
-            number: array if array.flags.aligned else aligned_copy(array) for number, array in arrays.items()
+            number: array if array.flags.aligned or step in unaligned else aligned_copy(array)
+            for number, array in arrays.items()
         }
         executable.initialize(step, {number: each.ctypes.data for number, each in aligned.items()}, filled)
         for array in arrays.values():

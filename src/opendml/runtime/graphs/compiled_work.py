@@ -142,12 +142,14 @@ class CompiledWork:
                 copy_bytes(source, MemoryRange(addresses[place], each.size, None, self._backend.place))
             elif place in wanted:
                 places.setdefault(each.step, {})[place] = addresses[place]
+        unaligned = {each.step for each in self.executable.kept if each.reads_unaligned}
         for step, filled in places.items():
             given, copies = {}, []
             for number in self.executable.constants_of(step):
                 memory = constants[number]
                 given[number] = memory.address
-                if memory.place != self._backend.place or memory.address % memory.layout.type.bytes:
+                is_aligned = step in unaligned or not memory.address % memory.layout.type.bytes
+                if memory.place != self._backend.place or not is_aligned:
                     first, last = memory.layout.span
                     source = MemoryRange(memory.address + first, last - first, memory.owner, memory.place)
                     copy = self._allocate(source.size)

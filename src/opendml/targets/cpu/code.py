@@ -40,6 +40,8 @@ class Code:
 
     def __init__(self, function: ir.Function, lanes: int) -> None:
         self.function, self.lanes = function, lanes
+        self.reads_unaligned = False
+        """True if elements that are loaded may lie at any address."""
         self.entry = function.append_basic_block("entry")
         self.builder = ir.IRBuilder(self.entry)
         body = function.append_basic_block("body")
@@ -180,11 +182,12 @@ class Code:
         if type is ScalarType.BOOLEAN:
             return self.builder.trunc(self.load(pointer, ScalarType.UINT8, lanes, mask), value_type)
         if mask is None:
-            return self.builder.load(pointer, typ=value_type, align=type.bytes)
+            return self.builder.load(pointer, typ=value_type, align=self._alignment(type.bytes))
         bits = vector_type(ir.IntType(type.bits), lanes)
         name = f"llvm.masked.load.v{lanes}i{type.bits}.p0"
         zero = Literal(bits, "zeroinitializer")
-        loaded = intrinsic(self.builder, name, bits, [pointer, mask, zero], alignment=(0, type.bytes))
+        alignment = 0, self._alignment(type.bytes)
+        loaded = intrinsic(self.builder, name, bits, [pointer, mask, zero], alignment=alignment)
         return self.builder.bitcast(loaded, value_type)
 
     def stream(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
@@ -270,7 +273,10 @@ class Code:
         vector = vector_type(ir.IntType(bits), self.lanes)
         name = f"llvm.masked.gather.v{self.lanes}i{bits}.v{self.lanes}p0"
         operands = [addresses, self._mask(mask), Literal(vector, "zeroinitializer")]
-        return intrinsic(self.builder, name, vector, operands, alignment=(0, bits // 8))
+        return intrinsic(self.builder, name, vector, operands, alignment=(0, self._alignment(bits // 8)))
+
+    def _alignment(self, bytes: int) -> int:
+        return 1 if self.reads_unaligned else bytes
 
     def load_every_other(self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
         """Load every other element. Lanes outside the mask are zero. They and elements between are not

@@ -20,6 +20,7 @@ from opendml.program.program import Program
 from opendml.program.sizes import greatest, hint_of, is_traced
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.contraction.image import image_dimensions_of
+from opendml.targets.cpu.contraction.tiling import packs_unaligned
 from opendml.targets.cpu.engine import KernelCompiler, MachineCode
 from opendml.targets.cpu.executable import CpuExecutable, CpuParts, InitializationStep, Job
 from opendml.targets.cpu.launch import CpuLaunch
@@ -289,8 +290,15 @@ def _steps(
         step, wanted = len(steps), [buffer for buffer in own if buffer in read]
         kept = [Kept(own[buffer].size, own[buffer].recipe, step, is_computed=True) for buffer in wanted]
         packed = [each for each, _ in launches if each.buffer != kernels.arena]
+        is_unaligned = all(packs_unaligned(each.launch.pattern) for each, _ in launches)
         kept += [
-            Kept(each.launch.partial_bytes, _packing_recipe(each.launch, tensors), step) for each in packed
+            Kept(
+                each.launch.partial_bytes,
+                _packing_recipe(each.launch, tensors),
+                step,
+                reads_unaligned=is_unaligned,
+            )
+            for each in packed
         ]
         job = _job(
             [each for each, _ in launches],

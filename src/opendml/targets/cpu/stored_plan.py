@@ -130,7 +130,13 @@ def plan_to_json(plan: CpuParts, written: Numbers = _plain_number) -> dict[str, 
                 "job": _job_to_json(step.job, keys),
                 "constants": sorted(step.constants),
                 "kept": [
-                    [each.size, each.recipe.text, each.recipe.constants, each.is_computed]
+                    [
+                        each.size,
+                        each.recipe.text,
+                        each.recipe.constants,
+                        each.is_computed,
+                        each.reads_unaligned,
+                    ]
                     for each in step.kept
                 ],
                 "buffers": step.buffers,
@@ -170,8 +176,8 @@ def plan_from_json(data: dict[str, Any], read: Numbers = _plain_number) -> CpuPa
             _job_from_json(step["job"], codes),
             frozenset(step["constants"]),
             [
-                Kept(size, Recipe(text, tuple(read)), number, is_computed)
-                for size, text, read, is_computed in step["kept"]
+                Kept(size, Recipe(text, tuple(read)), number, is_computed, reads_unaligned=reads_unaligned)
+                for size, text, read, is_computed, reads_unaligned in step["kept"]
             ],
             step["buffers"],
             [(buffer, size) for buffer, size in step["between"]],

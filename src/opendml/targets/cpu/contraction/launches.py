@@ -15,7 +15,14 @@ from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.operands import common_loops, epilogue_nest, packing_of_a, packing_of_b
 from opendml.targets.cpu.contraction.roles import Roles, moves, roles_of
 from opendml.targets.cpu.contraction.tiles import DEPTH, TileChoice, Tiles, is_fixed, steps_of
-from opendml.targets.cpu.contraction.tiling import Instructions, OperandA, OperandB, Storage, Tiling
+from opendml.targets.cpu.contraction.tiling import (
+    Instructions,
+    OperandA,
+    OperandB,
+    Storage,
+    Tiling,
+    packs_any_depth,
+)
 from opendml.targets.cpu.launch import (
     CLAIM_CYCLES,
     CpuLaunch,
@@ -148,7 +155,10 @@ def _packing_ahead(tiles: Tiles) -> tuple[CpuLaunch, Kernel]:
     elements = roles.count(across)
     count = -(-elements // size)
     group_bytes = count * panel_bytes
-    parameters = parameters_of(part, nest, Numbers(1, 1, elements, size, count, k, groups))
+    block = 1
+    if packs_any_depth(operand):
+        operand, block = replace(operand, depth=0), depth
+    parameters = parameters_of(part, nest, Numbers(block, 1, elements, size, count, k, groups))
     launch = CpuLaunch(
         replace(packing.pattern, mode=CpuMode.CONTRACTION_PACK, walk=operand),
         parameters.words,

@@ -24,6 +24,7 @@ from opendml.targets.cpu.contraction.tiling import (
     OperandA,
     OperandB,
     odd_lines,
+    packs_unaligned,
 )
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import CpuPattern
@@ -34,6 +35,7 @@ def pack_ahead_code(code: Code, pattern: CpuPattern) -> PackingCode:
     assert isinstance(pattern.walk, OperandA | OperandB)
     if isinstance(pattern.walk, OperandB) and pattern.walk.narrow is not None:
         return NarrowPackingCode(code, pattern.walk)
+    code.reads_unaligned = packs_unaligned(pattern)
     packing = packing_code(code, pattern.walk)
     packing.packer = packer_of(packing, packing)
     return packing

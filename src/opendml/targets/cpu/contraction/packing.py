@@ -60,14 +60,20 @@ class PackingCode(KernelCode):
         group, panel = self.code.split(item, [I64(0), self.chunks])
         self.begin(group)
         across = self.chunk_range(panel, self.units)
-        depth = I64(self.operand.depth)
-        parts = self.parts(self.elements, self.operand.depth)
+        depth = self.depth
+        before = self.builder.sub(depth, I64(1))
+        parts = self.builder.udiv(self.builder.add(self.elements, before), depth)
         with self.code.loop(I64(0), parts) as part:
             first = self.builder.mul(part, depth)
             last = self.code.minimum(self.builder.add(first, depth), self.elements)
             position = self.builder.add(self.builder.mul(item, parts), part)
             distance = self.builder.mul(position, self.part_bytes(self.elements))
             self.packer.pack(self.code.offset(self.arena(), distance), across, (first, last))
+
+    @property
+    def depth(self) -> ir.Value:
+        """The products of a part."""
+        return I64(self.operand.depth) if self.operand.depth else self.block
 
     def begin(self, group: ir.Value) -> None:
         """Go to the first element of a group."""
@@ -94,8 +100,12 @@ class PackingCode(KernelCode):
         """Return the bytes of a part if `elements` products are summed, a number known at run time."""
         operand = self.operand
         if isinstance(operand, OperandA):
-            return I64(operand.part_bytes(self.lanes))
-        depth = self.code.minimum(elements, I64(operand.depth))
+            if operand.depth:
+                return I64(operand.part_bytes(self.lanes))
+            _, column_bytes = operand.strides(self.lanes)
+            size = self.builder.mul(self.builder.add(self.depth, I64(self.lanes)), I64(column_bytes))
+            return self.builder.mul(self.parts(size, LINE), I64(LINE))
+        depth = self.code.minimum(elements, self.depth)
         if operand.instructions is Instructions.AMX_BF16:
             step_bytes = I64(bf16_bytes(operand.columns, STEP) - LINE)
             return self.builder.add(self.builder.mul(self.parts(depth, STEP), step_bytes), I64(LINE))

@@ -168,7 +168,8 @@ class OperandA(WalkPattern):
 
     For FMA the elements of a column follow each other; rows in place follow each other instead, as all rows
     do for DOTS. For AMX_INT8 rows of groups follow each other, then what belongs to rows. Packing may write
-    less than a vector behind the last column, or behind each row.
+    less than a vector behind the last column, or behind each row. A kernel that packs it ahead has depth 0 if
+    the depth is its parameter (`packs_any_depth`).
     """
 
     packing: Packing
@@ -226,7 +227,8 @@ class OperandA(WalkPattern):
 @dataclass(frozen=True, slots=True)
 class OperandB(WalkPattern):
     """The layout of B: panels of `columns` columns, in parts of `depth` products. The rows of a part
-    follow each other; packing may write less than a vector of rows more.
+    follow each other; packing may write less than a vector of rows more. A kernel that packs it ahead has
+    depth 0 if the depth is its parameter (`packs_any_depth`).
 
     If B is `narrow`, a panel has no parts. The parameters of all its blocks come before its rows of numbers.
     """
@@ -251,6 +253,27 @@ class OperandB(WalkPattern):
             return -(-elements // self.depth) * self.part_bytes(elements, lanes)
         size = -(-elements // self.narrow.block) * self.narrow.parameter_bytes(self.columns)
         return -(-(size + elements * self.narrow.row_bytes(self.columns)) // LINE) * LINE
+
+
+def packs_any_depth(operand: OperandA | OperandB) -> bool:
+    """Return whether kernels that pack an operand ahead for all depths of parts share their code.
+
+    Products of 245, 252 and 256 in a part are in one network of convolutions.
+    """
+    is_narrow = isinstance(operand, OperandB) and operand.narrow is not None
+    return operand.instructions is Instructions.FMA and operand.packing.group == 1 and not is_narrow
+
+
+def packs_unaligned(pattern: CpuPattern) -> bool:
+    """Return whether a kernel that packs an operand ahead reads elements at any address.
+
+    Tensors in ONNX files lie anywhere, and a copy would take as long as packing. Loads of vectors cost the
+    same. Gathers of narrow elements read the aligned words around them.
+    """
+    walk = pattern.walk
+    if not isinstance(walk, OperandA | OperandB) or not packs_any_depth(walk):
+        return False
+    return all(load.counter or load.type.bytes >= 4 for load in pattern.loads)
 
 
 def bf16_bytes(rows: int, depth: int) -> int:
