@@ -225,6 +225,11 @@ def test_a_state_without_memory_is_one_error() -> None:
         (lambda model: model.state({"present": "past", "total": "past"}), "input 'past' is given twice"),
         (lambda model: model.state(capacity=-1), "capacity: -1; must be an integer, 0 or more"),
         (lambda model: model.state({"total": "past"}).run({}), "'past' is missing; the first run needs it"),
+        (lambda model: model.state().run(None), "inputs: None; must be a dict of arrays by their names"),
+        (
+            lambda model: model.state().run([("new", 1)]),
+            "inputs: .*; must be a dict of arrays by their names",
+        ),
         (lambda model: model.state()["past"], "'past': no such cache, or nothing has run"),
     ],
 )

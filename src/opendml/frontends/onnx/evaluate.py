@@ -167,8 +167,15 @@ class Evaluator:
             if isinstance(result, np.ndarray) and not _fits(result, type):
                 raise InvalidArgument(
                     f"{self._node}: onnx's evaluator makes {result.dtype.name} of sizes {list(result.shape)} "
-                    "of it, ONNX something else"
+                    f"of it, onnx's inference {_text_of(type)}"
                 )
+
+
+def _text_of(type: onnx.TypeProto) -> str:
+    """Return an inferred type as text."""
+    element = onnx.TensorProto.DataType.Name(type.tensor_type.elem_type).lower()
+    sizes = sizes_of_type(type)
+    return element if sizes is None else f"{element} of sizes {list(sizes)}"
 
 
 def _fits(result: Array, type: onnx.TypeProto) -> bool:

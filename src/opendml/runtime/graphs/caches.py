@@ -533,10 +533,15 @@ class ModelState:
             inputs: the other inputs by name. Caches that are given take the place of those of the state.
 
         Raises:
-            InvalidArgument: the model refuses its inputs, or the sizes of empty caches do not follow from the
-                other inputs.
+            InvalidArgument: the inputs are no dict, the model refuses them, or the sizes of empty caches do
+                not follow from the other inputs.
             Unsupported: there is no memory for the caches.
         """
+        if not isinstance(inputs, Mapping) or not all(isinstance(name, str) for name in inputs):
+            raise InvalidArgument(
+                f"state: inputs: {shown(inputs)}; must be a dict of arrays by their names; the model has "
+                f"{', '.join(self._inputs)}"
+            )
         before = self._buffers.copy(), self._lengths.copy()
         try:
             results = dict(self._run(self._with_caches(inputs), self))
