@@ -92,10 +92,13 @@ def device_tensor(array: Any, name: str = "tensor") -> DeviceTensor | None:
     if place is None:
         return None
     backend = backend_at(place)
+    if backend.is_own(array):
+        own = array if array.shape else array.reshaped((1,))
+        return DeviceTensor(own, array.dtype, array.shape, place)
     layout = backend.memory(array, name).layout
     if not layout.sizes:
         array = array.reshape((1,))
-    return DeviceTensor(array, layout.type.numpy, layout.sizes, place, backend.is_own(array))
+    return DeviceTensor(array, layout.type.numpy, layout.sizes, place, is_own=False)
 
 
 def uploaded(content: Array, place: Place) -> DeviceTensor:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
-from opendml.program.program import packed
+from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.enums import TensorDataType
 from opendml.targets.cuda import dlpack
@@ -92,15 +90,18 @@ class DeviceArray:
             axis: the axis.
             length: the number of elements along it, at most as many as there are.
         """
-        part = copy(self)
-        sizes = (*self.sizes[:axis], length, *self.sizes[axis + 1 :])
-        part._layout = replace(self._layout, sizes=sizes)
-        return part
+        layout = self._layout
+        sizes = (*layout.sizes[:axis], length, *layout.sizes[axis + 1 :])
+        return self._with(Layout(layout.type, sizes, layout.strides))
 
     def reshaped(self, sizes: Sequence[int]) -> DeviceArray:
         """Return the elements of a packed array with other sizes, in the same memory."""
-        other = copy(self)
-        other._layout = packed(self._layout.type, sizes)
+        return self._with(packed(self._layout.type, sizes))
+
+    def _with(self, layout: Layout) -> DeviceArray:
+        """Return an array in the same memory with another layout."""
+        other = DeviceArray.__new__(DeviceArray)
+        other._device, other._memory, other._layout = self._device, self._memory, layout
         return other
 
     @property

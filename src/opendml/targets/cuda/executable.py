@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -232,6 +232,9 @@ class CudaTracedExecutable(CudaExecutable):
         super().__init__(program, device_index, _schedule_alone, plain(kernels))
         codes = cubins_of([launch.pattern for launch, _ in launches], self.device.machine.architecture)
         self._traced = [_TracedLaunch(*each, code) for each, code in zip(launches, codes, strict=True)]
+        first = dict[object, int]()
+        self._equal = [first.setdefault(each.key, number) for number, each in enumerate(self._traced)]
+        """For each kernel, the first one whose launch is equal for all sizes. Those of equal layers are."""
         self._offsets = [tuple([access.offset for access in kernel.accesses]) for kernel in self._own]
         self._spans: dict[int, range] = {}
         self.sizes: list[int] = []
@@ -279,11 +282,14 @@ class CudaTracedExecutable(CudaExecutable):
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
         """Return the launch of a kernel for accesses with these alignments, in bytes."""
-        traced, key = self._traced[number], (number, alignments)
-        if traced.alignments == alignments and key not in self._prepared:
+        traced = self._traced[number]
+        if traced.alignments != alignments:
+            return super().prepare(number, alignments)
+        key = self._equal[number], alignments
+        if key not in self._prepared:
             launch = traced.sized(self._numbers_of(traced))
             self._prepared[key] = PreparedLaunch(launch, traced.code, self.device, traced.parameters)
-        return super().prepare(number, alignments)
+        return self._prepared[key]
 
     def _numbers_of(self, part: object) -> list[int]:
         """Return the values of the traced numbers of a part."""
@@ -317,6 +323,17 @@ class _TracedLaunch:
         self._rest = {name: getattr(launch, name) for name in _SIZED}
         self.numbers = [*(launch.values[name] for name in self._words), *numbers_in(self._rest)]
         """The traced numbers: words, then those of other fields."""
+        # Equal expressions are one object. Comparing them would guard their values.
+        plain = {name: word for name, word in launch.values.items() if not is_traced(word)}
+        self.key: object = (code, alignments, *map(id, self.numbers), repr((plain, *self._plain())))
+
+    def _plain(self) -> Iterator[object]:
+        """Yield the fields of the launch, without traced numbers."""
+        for each in fields(self._launch):
+            if each.name not in ("pattern", "values", *_SIZED):
+                yield getattr(self._launch, each.name)
+        yield with_numbers(self._rest, [0] * len(numbers_in(self._rest)))
+        yield self._words
 
     def sized(self, numbers: Sequence[int]) -> CudaLaunch:
         """Return the launch for values of its traced numbers."""
