@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.onnx.compiling import NO_PLANS, require_plans, self_contained
-from opendml.frontends.onnx.model import OnnxModel, load_model
 from opendml.frontends.onnx.segment import CompiledSegment
-from opendml.frontends.onnx.sizes import NO_SIZES
 from opendml.frontends.onnx.values import carrier_of
 from opendml.runtime.explain.explanation import ExplainedGraph, joined
 from opendml.runtime.graphs.model import Model, require_names
 from opendml.runtime.graphs.warming import zeros_of
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.saved.write import write_compiled, write_file
-from opendml.targets.compiled_files import recorded
+from opendml.targets.compiled_files import Recorder, recorded
 
 if TYPE_CHECKING:
-    from opendml.frontends.onnx.model import Form
+    from opendml.frontends.onnx.model import Form, OnnxModel
     from opendml.frontends.onnx.tensor_info import TensorInfo
+    from opendml.frontends.onnx.weights import Weights
 
+_MOST_BYTES = 2**31 - 1
+"""Bytes of a message, at most: a limit of protobuf."""
+NO_PLANS = (
+    "a file is compiled for one graph of DirectML's operators on a processor, with types of NumPy for its "
+    "inputs and outputs, and with plans switched on"
+)
 Array = np.ndarray[Any, Any]
 
 
@@ -108,8 +113,17 @@ def _in_memory(what: str, name: str, array: Array) -> Array:
     return np.atleast_1d(array).view(carrier_of(array.dtype))
 
 
-def save(model: OnnxModel, path: str | PathLike[str], compiled: bool) -> None:
-    """Write a model to a file that `dml.onnx.load` reads."""
+def save(
+    model: OnnxModel, path: str | PathLike[str], load: Callable[[bytes], OnnxModel], compiled: bool
+) -> None:
+    """Write a model to a file that `dml.onnx.load` reads.
+
+    Args:
+        model: the model.
+        path: the file.
+        load: loads the content of a file on the same device, with the same limits.
+        compiled: whether the file has plans, machine code and packed weights.
+    """
     content = self_contained(model._proto, model._name, model._traced.weights)
     if not compiled:
         write_file(path, content)
@@ -119,7 +133,7 @@ def save(model: OnnxModel, path: str | PathLike[str], compiled: bool) -> None:
         forms = [_fixed(model.inputs)]
     _require_one_graph(model)
     with recorded() as found:
-        again = load_model(content, model._given_device, NO_SIZES, model._limits, None)
+        again = load(content)
         for form in forms:
             again.run({name: np.zeros(sizes, type) for name, sizes, type in form})
     require_plans("save: compiled=True", again, found)
@@ -145,3 +159,34 @@ def _zeros(what: str, info: TensorInfo) -> Array:
         fix = "call or warm up the model before" if what == "save" else "an array is needed"
         raise InvalidArgument(f"{what}: input {info.name!r} has open sizes; {fix}")
     return zeros_of(info.name, info.type, info.sizes, {})
+
+
+def require_plans(where: str, model: OnnxModel, found: Recorder) -> None:
+    """Raise Unsupported unless another process finds the runs of a model among what was recorded."""
+    opened = model._opened
+    if not callable(opened) and opened.custom:
+        raise Unsupported(f"{where}: {opened.custom[0]} is a Python function, which no file holds")
+    if not any(name.endswith(".plan") for name in found.objects) or not model._knows_runs:
+        raise Unsupported(f"{where}: {NO_PLANS}")
+
+
+def self_contained(model: onnx.ModelProto, name: str, weights: Weights) -> bytes:
+    """Return the bytes of a model with the tensors that lie elsewhere.
+
+    Args:
+        model: the model.
+        name: its name for errors.
+        weights: the tensors that are not in the message.
+
+    Raises:
+        Unsupported: the bytes are more than a message of protobuf holds.
+    """
+    if sum(each.nbytes for each in weights.arrays.values()) + model.ByteSize() > _MOST_BYTES:
+        raise Unsupported(f"{name}: a file holds models of less than 2 GiB")
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    for tensor in whole.graph.initializer:
+        if tensor.name in weights.arrays:
+            filled = onnx.numpy_helper.from_array(weights.arrays[tensor.name], tensor.name)
+            tensor.CopyFrom(filled)
+    return bytes(whole.SerializeToString())
