@@ -15,7 +15,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 MODELS := magika rapidocr-onnxruntime silero-vad
 BENCH_MODELS := nudenet
 
-.PHONY: demo test quick test-devices fuzz lint format docs bench bench-models lock clean
+.PHONY: demo test quick test-devices fuzz lint format docs dist bench bench-models lock clean
 
 demo: $(VENV)/ready-models
 	$(BIN)/python examples/demo.py
@@ -63,6 +63,25 @@ format: $(VENV)/ready
 # build/docs/html; every warning and every dead link is an error.
 docs: $(VENV)/ready
 	$(BIN)/python -m tools.docs
+
+# `dist`: the source distribution, and the wheel built of it. Then the demo, from the wheel alone, in an environment of
+# its own outside the sources.
+RELEASE := $(CURDIR)/build/dist
+IN_RELEASE := cd $(RELEASE) && env -u PYTHONPATH PATH=$(RELEASE)/venv/bin:$(PATH)
+dist: $(VENV)/ready
+	rm -rf dist $(RELEASE)
+	$(BIN)/python -m hatchling build --target sdist --directory dist
+	mkdir -p $(RELEASE)/source
+	tar --extract --file dist/*.tar.gz --directory $(RELEASE)/source --strip-components 1
+	hatchling=$$(realpath --no-symlinks $(BIN))/python && cd $(RELEASE)/source && \
+		$$hatchling -m hatchling build --target wheel --directory $(CURDIR)/dist
+	$(PYTHON) -m venv $(RELEASE)/venv
+	$(RELEASE)/venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check \
+		--constraint constraints.txt "$$(ls dist/*.whl)[demo]"
+	cp -r examples $(RELEASE)
+	$(IN_RELEASE) python -c "import opendml; print(opendml.__version__, opendml.__file__)" | grep $(RELEASE)/venv
+	$(IN_RELEASE) opendml --version
+	$(IN_RELEASE) python examples/demo.py
 
 # `make bench ARGUMENTS="--case celu --rounds 5"`; `make bench ARGUMENTS=--help` lists them.
 bench: $(VENV)/ready-bench

@@ -70,7 +70,7 @@ def wheel(sdist: Path) -> Path:
 
 
 def test_the_sdist_has_all_that_is_tracked_but_what_serves_the_repository(sdist: Path) -> None:
-    left_out = {".ci", ".gitignore"}
+    left_out = {".ci", ".github", ".gitignore"}
     for path in tracked_files():
         name = path.relative_to(ROOT)
         assert name.parts[0] in left_out or (sdist / name).is_file(), name

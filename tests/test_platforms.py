@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import multiprocessing
 import os
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -42,6 +43,17 @@ def test_the_native_runtime_compiles_and_asks_for_what_the_system_has(
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     assert llvm.Target.from_triple(triple).create_target_machine().emit_object(module)
+
+
+def test_the_page_on_platforms_names_every_module_that_differs_by_system() -> None:
+    page = (ROOT / "docs/guide/platforms.md").read_text("utf-8")
+    asks = re.compile(r"sys\.platform\b|hasattr\(os,|platform\.machine\(")
+    source = ROOT / "src/opendml"
+    for path in sorted(source.rglob("*.py")):
+        name = path.relative_to(source).as_posix()
+        # A report of versions differs in nothing that it does.
+        if name != "frontends/onnxruntime/module.py" and asks.search(path.read_text("utf-8")):
+            assert f"`{name}`" in page, name
 
 
 @pytest.mark.parametrize(
