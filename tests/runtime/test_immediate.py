@@ -230,8 +230,6 @@ def test_what_was_accepted_once_is_checked_again_for_other_arrays_of_the_same_fo
         (ramp(3).astype(">f4"), "activation_relu.input: elements of dtype('>f4')"),
         (ramp(3).astype(np.complex64), "activation_relu.input: elements of dtype('complex64')"),
         (ramp(3).astype(np.float64), "activation_relu.input"),
-        (np.zeros((), np.float32), "activation_relu.input"),
-        (np.zeros((2, 0, 3), np.float32), "activation_relu.input"),
         (np.zeros((1,) * 9, np.float32), "activation_relu.input: 9 dimensions"),
         (np.zeros(13, np.uint8)[1:].view(np.float32), "not aligned"),
     ],
@@ -283,8 +281,37 @@ def test_truth_values_are_uint8_inputs() -> None:
     assert dml.element_wise_if(truth, ramp(3), 9.0).tolist() == [-2, 9, 2]
     assert same_bits(dml.element_wise_logical_not(truth), np.array([0, 1, 0], np.uint8))
     assert dml.cast(truth, output_type=np.float32).tolist() == [1, 0, 1]
-    with pytest.raises(InvalidArgument, match=r"element_wise_logical_not\.out: an array of truth values"):
-        dml.element_wise_logical_not(truth, out=np.empty(3, np.bool_))
+    given, out = np.array([2, 0, 1], np.uint8), np.empty(3, np.bool_)
+    with pytest.raises(InvalidArgument, match=r"element_wise_identity\.out: an array of truth values"):
+        dml.element_wise_identity(given, out=out)
+    assert dml.element_wise_logical_not(truth, out=out).tolist() == [False, True, False]
+
+
+def test_arrays_without_dimensions_give_arrays_without_dimensions() -> None:
+    x = np.array(-2, np.float32)
+    assert same_bits(dml.element_wise_abs(x), np.array(2, np.float32))
+    assert same_bits(dml.element_wise_add(x, x), np.array(-4, np.float32))
+    assert same_bits(dml.element_wise_abs(np.float32(-2)), np.array(2, np.float32))
+    assert dml.element_wise_add(x, ramp(3)).shape == (3,)
+    out = np.empty((), np.float32)
+    assert dml.element_wise_abs(x, out=out) is out
+    assert out == 2
+
+
+def test_arrays_without_elements_give_the_sizes_of_numpy() -> None:
+    x, y = np.empty((2, 0, 3), np.float32), np.empty((2, 3, 0), np.float32)
+    assert dml.element_wise_add(x, x).shape == (2, 0, 3)
+    assert dml.element_wise_add(x, np.ones(3, np.float32)).shape == (2, 0, 3)
+    assert dml.reduce(x, function="SUM", axes=[2]).shape == (2, 0, 1)
+    assert dml.gemm(x, y).shape == (2, 0, 0)
+    assert dml.join([x, x], axis=1).shape == (2, 0, 3)
+    assert dml.element_wise_abs(x, out=x) is x
+    with pytest.raises(InvalidArgument, match=r"reduce\.input: sizes \[2, 0, 3\]; must have elements"):
+        dml.reduce(x, function="MAX", axes=[1])
+    with pytest.raises(InvalidArgument, match=r"element_wise_abs\.out: sizes \[2, 3, 0\]; \[2, 0, 3\] are"):
+        dml.element_wise_abs(x, out=y)
+    with pytest.raises(InvalidArgument, match="element_wise_add"):
+        dml.element_wise_add(x, y)
 
 
 @pytest.mark.parametrize(

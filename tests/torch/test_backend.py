@@ -127,19 +127,63 @@ def test_other_strides_than_before_give_the_same_values() -> None:
     torch.testing.assert_close(function(x[:, :1].expand(4, 4)), (x[:, :1].expand(4, 4) * 2).sum(0))
 
 
-def test_one_warning_for_each_graph_names_what_pytorch_runs(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_names_the_line_the_reason_and_the_cost(caplog: pytest.LogCaptureFixture) -> None:
     def function(x: Any) -> Any:
-        return torch.fft.fft(x + 1).real + torch.fft.fft(x).real
+        first = torch.fft.fft(x + 1).real
+        return first + torch.fft.fft(x).real
 
-    with (
-        caplog.at_level(logging.INFO, "opendml.torch"),
-        pytest.warns(
-            dml.torch.FallbackWarning, match=r"inference graph: aten._fft_r2c.default \(2 times\)"
-        ) as told,
-    ):
+    with caplog.at_level(logging.INFO, "opendml.torch"), pytest.warns(dml.torch.FallbackWarning) as told:
         compiled(function)(torch.randn(3))
-    assert len([each for each in told if each.category is dml.torch.FallbackWarning]) == 1
-    assert "aten._fft_r2c.default (2 times): opendml has no mapping" in caplog.text
+    (warning,) = [each for each in told if each.category is dml.torch.FallbackWarning]
+    line = function.__code__.co_firstlineno + 1
+    assert (warning.filename, warning.lineno) == (__file__, line)
+    first, *others = str(warning.message).splitlines()
+    assert first.startswith(
+        "PyTorch runs 4 of 8 operators (50%) of the inference graph; the others are 2 models"
+    )
+    places = f"test_backend.py:{line}, test_backend.py:{line + 1}"
+    reason = "opendml has no mapping to DirectML's operators"
+    assert f"  aten._fft_r2c.default (2 times) at {places}: {reason}" in others
+    assert f"aten._fft_r2c.default (2 times) at {places}: {reason}" in caplog.text
+
+
+def test_warnings_of_backward_graphs_name_the_line_of_the_forward_graph() -> None:
+    def function(x: Any) -> Any:
+        return (x * 2).renorm(2, 0, 1.0).logcumsumexp(0)
+
+    x = torch.rand(3, 4, requires_grad=True)
+    with pytest.warns(dml.torch.FallbackWarning) as told:
+        compiled(function)(x).sum().backward()
+    found = [each for each in told if each.category is dml.torch.FallbackWarning]
+    line = function.__code__.co_firstlineno + 1
+    assert {(each.filename, each.lineno) for each in found} == {(__file__, line)}
+    assert "of the backward graph" in str(found[-1].message)
+
+
+def test_ordinary_training_does_not_warn(recwarn: pytest.WarningsRecorder) -> None:
+    table, layer = nn.Embedding(9, 8), nn.Linear(8, 4)
+
+    def function(tokens: Any) -> Any:
+        x = nn.functional.dropout(layer(table(tokens)), 0.3)
+        noise = torch.empty(5, 4).bernoulli_(0.5) + torch.rand(5, 4) + torch.randn_like(x[0])
+        rows = torch.tensor([1, 1, 0])
+        y = x.clone()
+        y[rows] = 2.0
+        y[:, rows] += noise[rows]
+        y.index_put_((rows,), noise, accumulate=True)
+        return y[rows] * noise
+
+    tokens = torch.randint(0, 9, (3, 5))
+    with torch.random.fork_rng():
+        expected = function(tokens)
+        wanted = torch.autograd.grad(expected.sum(), [table.weight, layer.weight])
+    result = compiled(function)(tokens)
+    torch.testing.assert_close(torch.autograd.grad(result.sum(), [table.weight, layer.weight]), wanted)
+    torch.testing.assert_close(result, expected)
+    assert not [each for each in recwarn if each.category is dml.torch.FallbackWarning]
+    text = str(dml.torch.explain(function, tokens))
+    assert "PyTorch owns the state of random numbers" in text
+    assert "PyTorch has the faster kernel" in text
 
 
 def test_explain_tells_of_both_directions() -> None:

@@ -106,6 +106,18 @@ class DeviceBackend(ABC):
             input_count: how many of them are inputs.
         """
 
+    def binder(self, instance: Instance, count: int) -> Callable[..., object]:
+        """Return a function that binds the first `count` tensors of an instance of `over_host_memory`.
+
+        It takes their addresses one after the other. The instance lives as long as its `dispatch`.
+        """
+
+        def bind(*addresses: int) -> None:
+            for number, address in enumerate(addresses):
+                instance.bind(number, address)
+
+        return bind
+
     @abstractmethod
     def allocate(self, size: int) -> OwnMemory:
         """Allocate uninitialized memory where programs run, for arenas and constants."""

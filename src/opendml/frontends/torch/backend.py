@@ -27,6 +27,7 @@ from opendml.frontends.torch.partition import (
     with_own_memory,
     without_empty_operands,
 )
+from opendml.frontends.torch.recurrent import allow_networks, with_networks
 from opendml.frontends.torch.report import TorchExplanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
 from opendml.frontends.torch.symbols import Symbols, Tracing, Untraceable
@@ -66,9 +67,9 @@ def backend(
     Raises (what is compiled):
         InvalidArgument: an index is out of range, with "check_indices".
     """
-    chosen = _chosen(mode, options or {})
+    chosen = chosen_options(mode, options or {})
     # Attention that needs gradients stays decomposed; the compiler fuses its products and softmax.
-    module = with_attention(module)
+    module = with_networks(with_attention(module))
     with sdpa_kernel(SDPBackend.MATH):
         compiled: Run = _autograd(**chosen)(module, inputs)
     return compiled
@@ -87,15 +88,27 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> TorchExp
     with explained() as explanation:
         results = tree_leaves(torch.compile(function, backend=backend)(*args, **kwargs))
         sums = [each.sum() for each in results if isinstance(each, torch.Tensor) and each.requires_grad]
-        leaves = [*tree_leaves((args, kwargs)), *getattr(function, "parameters", tuple)()]
-        given = [each for each in leaves if isinstance(each, torch.Tensor) and each.requires_grad]
         if sums:
-            torch.autograd.grad(sums, given, allow_unused=True)
+            torch.autograd.grad(sums, _leaves_of(sums))
     torch._dynamo.reset()
     return explanation
 
 
-def _chosen(mode: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def _leaves_of(results: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Return the tensors that get gradients of results, such as parameters that a function refers to."""
+    waiting, found = [each.grad_fn for each in results], dict[Any, torch.Tensor]()
+    known = set(waiting)
+    while waiting:
+        step: Any = waiting.pop()
+        if hasattr(step, "variable"):
+            found[step] = step.variable
+        following = {each for each, _ in step.next_functions if each is not None} - known
+        known |= following
+        waiting += following
+    return list(found.values())
+
+
+def chosen_options(mode: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options by name."""
     if mode is not None and mode not in _MODES:
         raise InvalidArgument(f"torch.compile: mode={mode!r}; known are {', '.join(_MODES)}")
@@ -132,7 +145,32 @@ def _compile(
     most_kept_bytes: int | None = None,
 ) -> Run:
     held = _parameters() if freezes else []
-    divide = partial(_divided, kind, held=held, checks=checks)
+    return compiled_graph(
+        kind, module, held=held, freezing=freezes, check_indices=checks, most_kept_bytes=most_kept_bytes
+    )
+
+
+def compiled_graph(
+    kind: str,
+    module: GraphModule,
+    *,
+    held: Collection[int],
+    freezing: bool,
+    check_indices: bool,
+    most_kept_bytes: int | None,
+) -> Run:
+    """Compile a graph of PyTorch's core operators.
+
+    Args:
+        kind: "inference", "forward" or "backward".
+        module: the graph. Its inputs have their values without content.
+        held: the numbers of inputs that are read ahead of the runs, with `freezing`.
+        freezing, check_indices, most_kept_bytes: as of `backend`.
+
+    Returns:
+        A function of a list of all inputs, which it empties.
+    """
+    divide = partial(_divided, kind, held=held if freezing else (), checks=check_indices)
     run: Run
     device = device_of(module)
     if depends_on_values(module):
@@ -220,3 +258,6 @@ def _divided(
     graph = DividedGraph(module, parts, device, tracing, held, shared, numbers)
     tell()
     return graph
+
+
+allow_networks(backend)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import operator
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import torch
 from torch.fx import GraphModule, Node
 
 from opendml.frontends.torch.indices import checked
@@ -18,9 +22,35 @@ from opendml.spec.wording import counted
 
 _logger = logging.getLogger("opendml.torch")
 
+_MOST_PLACES = 3
+"""Lines of the caller's code that a report names for an operator, at most."""
+_FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
+_PYTORCH = f"{Path(torch.__file__).parent}/"
+_REASONS = {
+    "it makes memory without values": (
+        "empty empty_like empty_permuted empty_strided new_empty new_empty_strided"
+    ),
+    "PyTorch owns the state of random numbers": (
+        "bernoulli exponential geometric log_normal multinomial native_dropout normal normal_functional "
+        "poisson rand rand_like randint randint_like randn randn_like randperm uniform"
+    ),
+    # `decompositions` has the times.
+    "PyTorch has the faster kernel": "embedding_dense_backward index_add",
+}
+_BY_DESIGN = {f"aten.{name}": reason for reason, names in _REASONS.items() for name in names.split()}
+"""Why PyTorch runs operators without a warning, by their names without overloads."""
+
+Place = tuple[str, int]
+"""A file and a line in it."""
+
 
 class FallbackWarning(UserWarning):
-    """Operators of a compiled graph run in PyTorch."""
+    """Operators of a compiled graph run in PyTorch.
+
+    It is issued at the line of the caller's code that needs the first of them. It names each operator, where
+    it is called, why PyTorch runs it, and which share of the graph this is. Memory without values, random
+    numbers and sums at indices give no warning.
+    """
 
 
 @dataclass(frozen=True)
@@ -33,6 +63,7 @@ class GraphReport:
         part_count: the models that they became.
         left: the operators that are left to PyTorch, and how often each occurs.
         reasons: of each of these, why it is.
+        places: of each of these, the lines of the caller's code that need it, as "file.py:12".
         untraced: why the graph serves some sizes alone; "": it serves all that it may meet.
     """
 
@@ -42,15 +73,23 @@ class GraphReport:
     left: Counter[str]
     reasons: dict[str, str]
     untraced: str = ""
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         said = self.operator_count - self.left.total()
         operators = counted(self.operator_count, "operator", "operators")
         first = f"{self.kind}: {said} of {operators} in {counted(self.part_count, 'model', 'models')}"
-        lines = [f"  {name} ({count} times): {self.reasons[name]}" for name, count in self.left.most_common()]
+        lines = [self.line(name) for name, _ in self.left.most_common()]
         if self.untraced:
             lines.append(f"  not for all sizes: {self.untraced}")
         return "\n".join([first, *lines])
+
+    def line(self, name: str) -> str:
+        """Return the line of an operator that is left to PyTorch."""
+        places = self.places.get(name, ())
+        more = ", ..." if len(places) > _MOST_PLACES else ""
+        where = f" at {', '.join(places[:_MOST_PLACES])}{more}" if places else ""
+        return f"  {name} ({counted(self.left[name], 'time', 'times')}){where}: {self.reasons[name]}"
 
 
 @dataclass
@@ -95,16 +134,24 @@ def report(
         for node in module.graph.nodes
         if node.op == "call_function" and node.target not in (operator.getitem, checked)
     ]
-    left = [node for node in nodes if node not in in_parts]
+    left: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node not in in_parts:
+            left.setdefault(str(node.target), []).append(node)
+    found_places = {
+        name: [place for each in found if (place := _place_of(each))] for name, found in left.items()
+    }
     found = GraphReport(
         kind,
         len(nodes),
         len(parts),
-        Counter(str(node.target) for node in left),
-        {str(node.target): reasons.get(node, "nothing beside it is computed") for node in left},
+        Counter({name: len(found) for name, found in left.items()}),
+        {name: _reason(name, reasons.get(found[-1])) for name, found in left.items()},
         untraced,
+        {name: tuple(dict.fromkeys(map(_shown, places))) for name, places in found_places.items()},
     )
-    refused = Counter(str(node.target) for node in left if node in reasons)
+    refused = [name for name, found in left.items() if any(map(reasons.__contains__, found))]
+    refused = [name for name in refused if name.rpartition(".")[0] not in _BY_DESIGN]
 
     def tell() -> None:
         listener = _listener.get()
@@ -113,7 +160,56 @@ def report(
             return
         _logger.info("%s", found)
         if refused:
-            names = ", ".join(f"{name} ({count} times)" for name, count in refused.most_common())
-            warnings.warn(f"PyTorch runs in the {kind} graph: {names}", FallbackWarning, stacklevel=2)
+            first = next((place for name in refused for place in found_places[name]), None)
+            _warn(_warning(found, refused), first)
 
     return tell
+
+
+def _reason(name: str, refusal: str | None) -> str:
+    """Return why an operator is left to PyTorch.
+
+    Args:
+        name: its overload.
+        refusal: why DirectML does not express it; None: it does.
+    """
+    if refusal is None:
+        return "nothing beside it is computed"
+    return _BY_DESIGN.get(name.rpartition(".")[0], refusal)
+
+
+def _warning(report: GraphReport, refused: list[str]) -> str:
+    """Return the text of the warning: the operators, and what it costs that PyTorch runs them."""
+    count = sum(report.left[name] for name in refused)
+    share = f"{count} of {counted(report.operator_count, 'operator', 'operators')}"
+    rest = "nothing is compiled"
+    if report.part_count:
+        rest = f"the others are {counted(report.part_count, 'model', 'models')}"
+        rest += ", which exchange tensors with it" if report.part_count > 1 else ""
+    first = f"PyTorch runs {share} ({count / report.operator_count:.0%}) of the {report.kind} graph; {rest}"
+    return "\n".join(
+        [first, *[report.line(name) for name in sorted(refused, key=report.left.__getitem__, reverse=True)]]
+    )
+
+
+_issued: dict[str, dict[Any, Any]] = {}
+"""The warnings that were issued in each file, as Python's `warnings` keeps them."""
+
+
+def _warn(text: str, place: Place | None) -> None:
+    """Issue a warning at a line of the caller's code."""
+    if place is None:
+        warnings.warn(text, FallbackWarning, stacklevel=4)
+    else:
+        warnings.warn_explicit(text, FallbackWarning, *place, registry=_issued.setdefault(place[0], {}))
+
+
+def _place_of(node: Node) -> Place | None:
+    """Return the innermost line outside of PyTorch that needs a node; None: PyTorch's trace does not tell."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if not frame[0].startswith(_PYTORCH)]
+    return (own[-1][0], int(own[-1][1])) if own else None
+
+
+def _shown(place: Place) -> str:
+    return f"{Path(place[0]).name}:{place[1]}"

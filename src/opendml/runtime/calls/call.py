@@ -185,6 +185,11 @@ def returns_tuple(name: str, wanted: frozenset[str]) -> bool:
     return bool(wanted) or len(required) != 1 or required[0].is_array
 
 
+def returns_truth(name: str) -> bool:
+    """Return whether the elements of the output are 1 and 0 for true and false."""
+    return name.startswith(("ELEMENT_WISE_LOGICAL_", "ELEMENT_WISE_IS_"))
+
+
 @cache
 def in_place_arguments(name: str) -> frozenset[str]:
     """Return the input tensors that the output may be written over."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from opendml.errors import DeviceRemoved
 from opendml.program.program import Layout, Program
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
-from opendml.runtime.calls.call import Call, call_of, returns_tuple
+from opendml.runtime.calls.call import Call, call_of, returns_truth, returns_tuple
 from opendml.runtime.calls.operator_call import (
     exact_number,
+    outputs_without_elements,
     program_of_call,
     requested_outputs,
+    require_array,
     require_running,
     type_of_number,
     written,
@@ -23,7 +26,7 @@ from opendml.runtime.calls.streams import call_on_stream
 from opendml.runtime.graphs.base import GraphBase, call_in_graph
 from opendml.runtime.graphs.compiled_work import call_maker
 from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.runtime.memory.foreign import as_numpy, like
+from opendml.runtime.memory.foreign import as_numpy, as_truth, like
 from opendml.runtime.memory.host_array import (
     Array,
     data_type_of,
@@ -32,7 +35,7 @@ from opendml.runtime.memory.host_array import (
     reject_truth_values,
     require_aligned,
 )
-from opendml.runtime.objects.bound import BoundOperator
+from opendml.runtime.memory.torch_tensors import TorchTensors, known_readers, learn_reader
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.kinds import sizes_key
 from opendml.spec.outputs import NO_REQUESTS
@@ -95,12 +98,26 @@ def call(
         append_keys(key, name, attributes)
     if sizes is not None:
         key.append(sizes_key(sizes))
-    for tensor in tensors if out is None else (*tensors, out):
+    given = tensors if out is None else (*tensors, out)
+    if known_readers and given and (reader := known_readers.get(type(given[0]))) is not None:
+        length, addresses = len(key), list[int]()
+        if reader.read(given, key, addresses):
+            whole = tuple(key)
+            found = _torch_plans.find(whole)
+            if found is None:
+                call = call_of(name, tensors, attributes, out, device, requested, NUMPY_CAST)
+                found = _torch_plans.keep(whole, _plan(_on_arrays(call, CAST), reader))
+            if out is None and found.is_single:
+                return found.run_new(addresses)
+            return found.run_at_addresses(addresses, tensors, out)
+        del key[length:]
+    for tensor in given:
         if type(tensor) is np.ndarray:
             key += tensor.dtype, tensor.shape, tensor.strides
         elif tensor is None:
             key.append(None)
         else:
+            learn_reader(type(tensor))
             return _call_on_any(call_of(name, tensors, attributes, out, device, requested, NUMPY_CAST))
     plan = _plans.find(tuple(key))
     if plan is None:
@@ -113,25 +130,50 @@ def call(
 
 
 class _Plan:
-    """A compiled call: the arrays of every later call have the layouts that it was made for."""
+    """A compiled call: the arrays of every later call have the layouts that it was made for.
 
-    def __init__(self, call: Call, program: Program, device: Device) -> None:
-        self.call, self.device, self.program = call.without_arrays(), device, program
-        self.makers = [array_maker(output.sizes, output.type.numpy) for output in program.outputs]
+    Args:
+        call: the call.
+        program: its program; None: a tensor without elements leaves nothing to compute.
+        outputs: the outputs.
+        device: the device.
+        reader: PyTorch's functions, if the call is on tensors of it.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        program: Program | None,
+        outputs: Sequence[Layout],
+        device: Device,
+        reader: TorchTensors | None,
+    ) -> None:
+        self.call, self.device, self.program, self.outputs = call.without_arrays(), device, program, outputs
         self.is_single = not returns_tuple(call.name, call.requested.wanted)
-        self.places = [OutputPlace(call, program, number) for number in range(len(program.outputs))]
-        layouts, instance = (*program.inputs, *program.outputs), call_maker(program, device)()
-        self.instance = device._backend.over_host_memory(instance, layouts, len(program.inputs))
-        self.bound = BoundOperator(device, self.instance, call.name)
-        self.is_running = False
-        self.misaligned = max(each.type.bytes for each in layouts) - 1
+        # Where no tensor has dimensions, the result has none.
+        has_dimensions = any(each is not None and each.ndim for each in call.tensors) or not call.tensors
+        sizes = [each.sizes if has_dimensions or each.sizes != (1,) else () for each in outputs]
+        if reader is None:
+            self.makers: list[Callable[[], Any]] = [
+                array_maker(*each) for each in zip(sizes, [o.type.numpy for o in outputs], strict=True)
+            ]
+        else:
+            is_truth = returns_truth(call.name)
+            self.makers = [
+                reader.maker(size, o.type, is_truth) for size, o in zip(sizes, outputs, strict=True)
+            ]
+        self.places = list[OutputPlace]()
+        self._dispatch: Callable[[list[int]], None] = _nothing
+        if program is not None:
+            self.places = [OutputPlace(call, program, number) for number in range(len(outputs))]
+            self._dispatch = self._new_dispatch(program)
 
     def run_single(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
         """Bind the arrays of a call with one output, dispatch, and return the output."""
         result = self.makers[0]() if out is None else out
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
         addresses.append(address_of(result))
-        if out is not None and not (out.flags.writeable and self.places[0].is_sound(addresses)):
+        if out is not None and not (out.flags.writeable and self._may_write(addresses)):
             check_outs(self.call, tensors, (out,), memory_of)
         self._dispatch(addresses)
         return result
@@ -140,31 +182,84 @@ class _Plan:
         """Bind the arrays, dispatch, and return the outputs."""
         results = tuple([make() for make in self.makers]) if outs is None else outs
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
-        for place, result in zip(self.places, results, strict=True):
-            addresses.append(address_of(result))
-            if outs is not None and not (result.flags.writeable and place.is_sound(addresses)):
-                check_outs(self.call, tensors, outs, memory_of)
+        addresses += [address_of(result) for result in results]
+        if outs is not None and not (
+            all(each.flags.writeable for each in outs) and self._may_write(addresses)
+        ):
+            check_outs(self.call, tensors, outs, memory_of)
         self._dispatch(addresses)
         return results
 
-    def _dispatch(self, addresses: list[int]) -> None:
-        if self.is_running:
-            # A call by the handler of a signal that came within this one.
-            _Plan(self.call, self.program, self.device)._dispatch(addresses)
-            return
-        bind, misaligned = self.instance.bind, self.misaligned
-        self.is_running = True
-        try:
-            for number, address in enumerate(addresses):
-                if address & misaligned:
-                    self._reject_misaligned(addresses)
-                bind(number, address)
-            self.bound.dispatch()
-        finally:
-            self.is_running = False
+    def run_new(self, addresses: list[int]) -> Any:
+        """Run a call with one output on tensors at these addresses, and return a new tensor."""
+        result = self.makers[0]()
+        addresses.append(result.data_ptr())
+        self._dispatch(addresses)
+        return result
+
+    def run_at_addresses(self, addresses: list[int], tensors: tuple[Any, ...], out: Any) -> Any:
+        """Run the call on tensors at these addresses, and return the result.
+
+        Args:
+            addresses: those of the tensors, and of `out`.
+            tensors, out: the tensors, for what is checked element by element.
+        """
+        if out is not None:
+            if not self._may_write(addresses):
+                given, labels = (*tensors, out), (*self.call.labels, *self.call.out_labels(1))
+                arrays = [
+                    None if each is None else as_numpy(each, label)
+                    for each, label in zip(given, labels, strict=True)
+                ]
+                check_outs(self.call, arrays[:-1], arrays[-1:], memory_of)
+            self._dispatch(addresses)
+            return out
+        results = [make() for make in self.makers]
+        addresses += [result.data_ptr() for result in results]
+        self._dispatch(addresses)
+        return self.call.result(results)
+
+    def _may_write(self, addresses: list[int]) -> bool:
+        """Return whether the outputs, whose addresses are the last ones, surely share no memory."""
+        first = len(addresses) - len(self.places) + 1
+        return all(place.is_sound(addresses[: first + n]) for n, place in enumerate(self.places))
+
+    def _new_dispatch(self, program: Program) -> Callable[[list[int]], None]:
+        """Return a function that binds addresses and runs the call.
+
+        It is a closure and not a method, because every call runs it.
+        """
+        device, layouts = self.device, (*program.inputs, *self.outputs)
+        instance = call_maker(program, device)()
+        instance = device._backend.over_host_memory(instance, layouts, len(program.inputs))
+        bind, run = device._backend.binder(instance, len(layouts)), instance.dispatch
+        misaligned = max(each.type.bytes for each in layouts) - 1
+        is_running = False
+
+        def dispatch(addresses: list[int]) -> None:
+            nonlocal is_running
+            if is_running:
+                # A call by the handler of a signal that came within this one.
+                self._new_dispatch(program)(addresses)
+                return
+            is_running = True
+            try:
+                for address in addresses:
+                    if address & misaligned:
+                        self._reject_misaligned(addresses)
+                bind(*addresses)
+                run()
+            except DeviceRemoved as error:
+                device._lose(error)
+                raise
+            finally:
+                is_running = False
+
+        return dispatch
 
     def _reject_misaligned(self, addresses: list[int]) -> None:
-        call, outputs = self.call, self.program.outputs
+        call, outputs = self.call, self.outputs
+        assert self.program is not None
         given = zip(call.labels, call.tensors, strict=True)
         labels = [label for label, tensor in given if tensor is not None] + [*call.out_labels(len(outputs))]
         layouts = (*self.program.inputs, *outputs)
@@ -173,10 +268,15 @@ class _Plan:
 
 
 _plans: Plans[_Plan] = Plans()
+_torch_plans: Plans[_Plan] = Plans()
 
 
-def _plan(call: Call) -> _Plan:
-    """Validate and compile a call on NumPy arrays."""
+def _nothing(addresses: list[int]) -> None:
+    """Compute no elements."""
+
+
+def _plan(call: Call, reader: TorchTensors | None = None) -> _Plan:
+    """Validate and compile a call on NumPy arrays, which may be views of PyTorch's tensors."""
     where = as_device(call.device)
     where._require_present()
     inputs = [
@@ -184,13 +284,20 @@ def _plan(call: Call) -> _Plan:
         for array, label in zip(call.tensors, call.labels, strict=True)
     ]
     outs = None if call.outs is None else _layouts_of_outs(call, call.outs)
-    return _Plan(call, program_of_call(call, inputs, outs, where.feature_level), where)
+    if any(each is not None and 0 in each.sizes for each in inputs):
+        outputs = outputs_without_elements(call, inputs, where.feature_level)
+        for label, given, wanted in zip(call.out_labels(len(outs or ())), outs or (), outputs, strict=False):
+            require_array(label, given, wanted)
+        return _Plan(call, None, outputs, where, reader)
+    program = program_of_call(call, inputs, outs, where.feature_level)
+    return _Plan(call, program, program.outputs, where, reader)
 
 
 def _layouts_of_outs(call: Call, outs: tuple[Array, ...]) -> list[Layout]:
     layouts = []
     for array, label in zip(outs, call.out_labels(len(outs)), strict=True):
-        reject_truth_values(array, label)
+        if not returns_truth(call.name):
+            reject_truth_values(array, label)
         layouts.append(layout_of_array(array, label))
     return layouts
 
@@ -210,14 +317,22 @@ def _call_on_any(call: Call) -> Any:
     for array in arrays:
         if (place := place_of(array)) is not None:
             return call_on_stream(place, array, call)
+    kind = next((tensor for tensor in call.tensors if not isinstance(tensor, int | float | None)), None)
+    cast = NUMPY_CAST if other is None or isinstance(kind, np.ndarray) else CAST
+    results = _results(_on_arrays(call, cast))
+    if call.outs is not None:
+        return call.result(call.outs)
+    made = [like(kind, result) for result in results]
+    return call.result([as_truth(each) for each in made] if returns_truth(call.name) else made)
+
+
+def _on_arrays(call: Call, cast: str) -> Call:
+    """Return the same call on NumPy arrays over the same memory."""
     outs = None
     if call.outs is not None:
         labels = call.out_labels(len(call.outs))
         outs = tuple([as_numpy(*pair, writable=True) for pair in zip(call.outs, labels, strict=True)])
-    kind = next((tensor for tensor in call.tensors if not isinstance(tensor, int | float | None)), None)
-    cast = NUMPY_CAST if other is None or isinstance(kind, np.ndarray) else CAST
-    results = _results(call.on(_as_arrays(call, outs), outs, cast))
-    return call.result([like(kind, result) for result in results] if call.outs is None else call.outs)
+    return call.on(_as_arrays(call, outs), outs, cast)
 
 
 def _results(call: Call) -> tuple[Array, ...]:

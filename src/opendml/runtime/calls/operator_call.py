@@ -257,7 +257,8 @@ def program_of_call(
         Unsupported: the operator cannot be run yet.
     """
     require_running(call.name)
-    inputs = _repeated(call, inputs)
+    inputs = [None if each is None else _with_dimension(each) for each in _repeated(call, inputs)]
+    outs = None if outs is None else [_with_dimension(each) for each in outs]
     tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
     requested = call.requested if outs is None else written(call, outs)
     desc = desc_of_call(
@@ -274,6 +275,46 @@ def program_of_call(
     nodes = [None if layout is None else next(sources) for layout in inputs]
     results = define(desc, nodes, [output.type for output in outputs])
     return Program(tuple(present), tuple(outputs), results)
+
+
+def outputs_without_elements(
+    call: Call, inputs: Sequence[Layout | None], feature_level: FeatureLevel
+) -> list[Layout]:
+    """Return the outputs of a call of which a tensor has no elements, as other libraries allow it.
+
+    DirectML has no such tensors. Sizes of outputs are linear in those of inputs, so two other sizes in place
+    of 0 tell what follows from 0.
+
+    Raises:
+        InvalidArgument: what `validate` finds for these sizes, or an output would have elements.
+    """
+
+    def outputs_at(size: int) -> list[Layout]:
+        given = [
+            None
+            if each is None
+            else packed(each.type, [size if count == 0 else count for count in each.sizes])
+            for each in inputs
+        ]
+        return list(program_of_call(call, given, None, feature_level).outputs)
+
+    results = []
+    for two, three in zip(outputs_at(2), outputs_at(3), strict=True):
+        sizes = [max(3 * a - 2 * b, 0) for a, b in zip(two.sizes, three.sizes, strict=True)]
+        if 0 not in sizes:
+            given = zip(call.labels, inputs, strict=True)
+            label, empty = next(
+                (label, each) for label, each in given if each is not None and 0 in each.sizes
+            )
+            problem = f"must have elements, because the output of sizes {sizes} has some"
+            raise InvalidArgument(f"{label}: sizes {list(empty.sizes)}; {problem}")
+        results.append(packed(two.type, sizes))
+    return results
+
+
+def _with_dimension(layout: Layout) -> Layout:
+    """Return a layout with one dimension at least, as DirectML's tensors have."""
+    return layout if layout.sizes else packed(layout.type, (1,))
 
 
 def outputs_in(desc: OperatorDesc) -> list[TensorDesc]:

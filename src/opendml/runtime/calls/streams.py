@@ -10,10 +10,11 @@ from typing import Any
 from opendml.errors import InvalidArgument
 from opendml.program.program import Program
 from opendml.runtime.calls.arguments import CAST
-from opendml.runtime.calls.call import Call
+from opendml.runtime.calls.call import Call, returns_truth
 from opendml.runtime.calls.operator_call import program_of_call
 from opendml.runtime.calls.plans import OutputPlace, Plans, check_outs
 from opendml.runtime.graphs.compiled_work import call_maker
+from opendml.runtime.memory.foreign import as_truth
 from opendml.runtime.memory.host_array import reject_truth_values
 from opendml.runtime.memory.ranges import common_place, require_device
 from opendml.runtime.objects.device import Device, as_device
@@ -56,6 +57,7 @@ class _Plan:
 
     def __init__(self, call: Call, program: Program, device: Device, writable: bool) -> None:
         self.writable, self.device = writable, device
+        self.is_truth = returns_truth(call.name)
         self.outputs = [(output.sizes, output.type) for output in program.outputs]
         self.places = [OutputPlace(call, program, number) for number in range(len(program.outputs))]
         self.instances = StreamInstances(call_maker(program, device))
@@ -68,7 +70,8 @@ class _Plan:
             addresses += [address for _, address in made]
             self.instances.enqueue(addresses, on.stream)
             on.end([])
-            return call.result([on.finished(result) for result, _ in made])
+            results = [on.finished(result) for result, _ in made]
+            return call.result([as_truth(each) for each in results] if self.is_truth else results)
         first = len(addresses) - len(self.places) + 1
         sound = (place.is_sound(addresses[: first + number]) for number, place in enumerate(self.places))
         if not (self.writable and all(sound)):
@@ -100,7 +103,8 @@ def _plan(call: Call, on: StreamCall) -> _Plan:
     where._require_present()
     require_device(call.function, places[0][0], place, where)
     for out, label in zip(outs, call.out_labels(len(outs)), strict=True):
-        reject_truth_values(out, label)
+        if not returns_truth(call.name):
+            reject_truth_values(out, label)
     memories = [
         None if array is None else on.memory(array, label)
         for label, array in zip(labels, arrays, strict=True)

@@ -21,6 +21,7 @@ from opendml.runtime.calls.operator_call import (
     desc_of_call,
     exact_number,
     repeated_sizes,
+    requested_outputs,
     require_running,
     type_of_number,
 )
@@ -212,9 +213,12 @@ class GraphBase:
             data = replace(data, dimensions=dict(self._ranges), choices=own)
         return pruned(data, keep_inputs)
 
-    def _call(self, name: str, tensors: tuple[Any, ...], attributes: Mapping[str, Any]) -> Any:
+    def _call(
+        self, name: str, tensors: tuple[Any, ...], attributes: Mapping[str, Any], output_type: Any = None
+    ) -> Any:
         """Call an operator on tensors of which at least one is of this graph."""
-        return call_in_graph(Call(name, tensors, attributes, None, None, NO_REQUESTS, CAST))
+        requested = NO_REQUESTS if output_type is None else requested_outputs(name, output_type, None)
+        return call_in_graph(Call(name, tensors, attributes, None, None, requested, CAST))
 
 
 def build(graph: GraphBase, data: GraphData) -> dict[str, GraphTensor]:

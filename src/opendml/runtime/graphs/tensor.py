@@ -21,7 +21,7 @@ from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType
 from opendml.spec.four_bit import CARRIERS
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc, common_sizes, packed_strides, reach
-from opendml.spec.values import DataTypeLike, as_plain, as_tuple
+from opendml.spec.values import DataTypeLike, as_member, as_plain, as_tuple, is_integer
 from opendml.spec.wording import dimensions, shown
 
 if TYPE_CHECKING:
@@ -37,6 +37,71 @@ def _binary(name: str, *, other_first: bool = False) -> Callable[[GraphTensor, O
     def method(self: GraphTensor, other: Operand) -> GraphTensor:
         return self._with(name, other, other_first=other_first)
 
+    return method
+
+
+def _reduction(name: str, function: str, words: str) -> Callable[..., GraphTensor]:
+    """Return the method of a reduction, which has this name in NumPy and PyTorch."""
+
+    def method(
+        self: GraphTensor,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+    ) -> GraphTensor:
+        axes = self._axes(name, axis, dim)
+        tensor = self != 0 if name in ("any", "all") else self
+        if name in ("sum", "prod") and not self._type.is_float:
+            tensor = self.astype("INT64" if self._type.is_signed else "UINT64")
+        result = self._call("REDUCE", (tensor,), function=function, axes=axes)
+        return result._without(axes, keepdims or keepdim)
+
+    method.__name__ = name
+    method.__qualname__ = f"GraphTensor.{name}"
+    method.__doc__ = f"""Return {words} along some dimensions.
+
+        Args:
+            axis: a dimension, or several; negative ones count from the end. None: all. `dim` is the same.
+            keepdims: whether they stay, with size 1. `keepdim` is the same. A result has one dimension at
+                least.
+
+        Raises:
+            InvalidArgument: a dimension that is not there, or a type that REDUCE does not have.
+        """
+    return method
+
+
+def _extreme(name: str, words: str) -> Callable[..., GraphTensor]:
+    """Return the method of the position of an extreme element."""
+
+    def method(
+        self: GraphTensor,
+        axis: int | None = None,
+        keepdims: bool = False,
+        *,
+        dim: int | None = None,
+        keepdim: bool = False,
+    ) -> GraphTensor:
+        axes = self._axes(name, axis, dim)
+        if len(axes) == self.ndim > 1:  # Positions count all elements.
+            result = self._call(name.upper(), (self.flatten(),), output_type="INT64", axes=[0])
+            return result.reshape([1] * self.ndim if keepdims or keepdim else [1])
+        result = self._call(name.upper(), (self,), output_type="INT64", axes=axes)
+        return result._without(axes, keepdims or keepdim)
+
+    method.__name__ = name
+    method.__qualname__ = f"GraphTensor.{name}"
+    method.__doc__ = f"""Return the position of the {words} element, the first one of equal ones, as INT64.
+
+        Args:
+            axis: the dimension; None: all, whose elements are counted in row-major order. `dim` is the same.
+            keepdims: whether it stays, with size 1. `keepdim` is the same.
+
+        Raises:
+            InvalidArgument: a dimension that is not there.
+        """
     return method
 
 
@@ -234,13 +299,101 @@ class GraphTensor:
         return self.reinterpret([self.sizes[axis] for axis in axes], strides=[strides[axis] for axis in axes])
 
     def transpose(self, *order: Any) -> GraphTensor:
-        """Permute the dimensions as `permute` does, or reverse them without arguments."""
+        """Permute the dimensions as `permute` and NumPy do, or reverse them without arguments.
+
+        PyTorch's `transpose` of two dimensions is `swapaxes`.
+        """
         return self.permute(*order) if order else self.permute(range(self.ndim - 1, -1, -1))
 
     @property
     def T(self) -> GraphTensor:  # noqa: N802 - NumPy's name
         """The dimensions in the opposite order."""
         return self.transpose()
+
+    def swapaxes(self, first: int, second: int) -> GraphTensor:
+        """Exchange two dimensions. No operator is added.
+
+        Raises:
+            InvalidArgument: a dimension that is not there.
+        """
+        (a,), (b,) = (self._axes("swapaxes", each, None) for each in (first, second))
+        order = list(range(self.ndim))
+        order[a], order[b] = b, a
+        return self.permute(order)
+
+    def flatten(self) -> GraphTensor:
+        """Return the elements, in row-major order, in one dimension. No operator is added."""
+        return self.reshape(math.prod(self.sizes))
+
+    def squeeze(self, axis: Any = None, *, dim: Any = None) -> GraphTensor:
+        """Remove dimensions of size 1. No operator is added. One dimension remains at least.
+
+        Args:
+            axis: a dimension, or several; None: all of size 1. `dim` is the same.
+
+        Raises:
+            InvalidArgument: a dimension that is not there, or has another size.
+        """
+        if axis is None and dim is None:
+            return self.reshape([size for size in self.sizes if size != 1] or [1])
+        axes = self._axes("squeeze", axis, dim)
+        for each in axes:
+            if self.sizes[each] != 1:
+                raise InvalidArgument(f"squeeze: dimension {each} has size {self.sizes[each]}; must be 1")
+        return self._without(axes, False)
+
+    def unsqueeze(self, axis: int) -> GraphTensor:
+        """Insert a dimension of size 1, so that it has the number `axis`. No operator is added.
+
+        Raises:
+            InvalidArgument: no place for it.
+        """
+        if not is_integer(axis, -self.ndim - 1, self.ndim):
+            raise InvalidArgument(f"unsqueeze: {shown(axis)}; must be within [{-self.ndim - 1}, {self.ndim}]")
+        place = axis % (self.ndim + 1)
+        return self.reshape([*self.sizes[:place], 1, *self.sizes[place:]])
+
+    def astype(self, data_type: DataTypeLike) -> GraphTensor:
+        """Return the elements in another type. Floats become integers by truncation.
+
+        >>> import opendml as dml
+        >>> dml.Graph().input("x", dml.FLOAT32, [2, 3]).astype(dml.INT32)
+        <GraphTensor INT32 [2, 3]>
+
+        Raises:
+            InvalidArgument: no type.
+        """
+        type = as_member(TensorDataType, data_type)
+        return self if type == self.data_type else self._call("CAST", (self,), output_type=data_type)
+
+    sum = _reduction("sum", "SUM", "the sums, of integers in INT64 or UINT64,")
+    prod = _reduction("prod", "MULTIPLY", "the products, of integers in INT64 or UINT64,")
+    mean = _reduction("mean", "AVERAGE", "the means")
+    max = _reduction("max", "MAX", "the greatest elements")
+    min = _reduction("min", "MIN", "the least elements")
+    any = _reduction("any", "MAX", "1 where an element is not 0, as UINT8,")
+    all = _reduction("all", "MIN", "1 where no element is 0, as UINT8,")
+    argmax = _extreme("argmax", "greatest")
+    argmin = _extreme("argmin", "least")
+
+    def _axes(self, function: str, axis: Any, dim: Any) -> list[int]:
+        """Return dimensions counted from the front.
+
+        Raises:
+            InvalidArgument: one is not there, or is listed twice.
+        """
+        given = dim if axis is None else axis
+        axes = list(range(self.ndim)) if given is None else list(_integers(function, (given,)))
+        counted = [each + self.ndim if each < 0 else each for each in axes]
+        if any(not 0 <= each < self.ndim for each in counted) or len({*counted}) < len(counted):
+            least = f"within [{-self.ndim}, {self.ndim - 1}], and each once"
+            raise InvalidArgument(f"{function}: axis {shown(given)}; must be {least}")
+        return counted
+
+    def _without(self, axes: Sequence[int], keeps: bool) -> GraphTensor:
+        """Return the tensor without dimensions of size 1, unless it keeps them."""
+        rest = [size for axis, size in enumerate(self.sizes) if axis not in axes]
+        return self if keeps else self.reshape(rest or [1])
 
     def __getitem__(self, index: Any) -> GraphTensor:
         """Return the elements that an index selects, as NumPy does. No operator is added.
@@ -365,8 +518,10 @@ class GraphTensor:
             return NotImplemented  # type: ignore[no-any-return]
         return self._call(name, (other, self) if other_first else (self, other))
 
-    def _call(self, name: str, tensors: tuple[Any, ...], **attributes: Any) -> GraphTensor:
-        result: GraphTensor = self.graph._call(name, tensors, attributes)
+    def _call(
+        self, name: str, tensors: tuple[Any, ...], *, output_type: Any = None, **attributes: Any
+    ) -> GraphTensor:
+        result: GraphTensor = self.graph._call(name, tensors, attributes, output_type)
         return result
 
 

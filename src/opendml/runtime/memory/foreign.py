@@ -30,8 +30,13 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
     is_negated = getattr(value, "is_neg", None)
     if is_negated is not None and is_negated():  # DLPack exports PyTorch's memory without this sign
         raise InvalidArgument(f"{name}: a tensor with the negative bit set; use resolve_neg()")
+    if getattr(value, "requires_grad", False):
+        if sys.modules["torch"].is_grad_enabled():
+            fix = "use detach(), or torch.no_grad() around the call"
+            raise InvalidArgument(f"{name}: a {type(value).__name__} that requires a gradient; {fix}")
+        value = value.detach()
     is_bfloat16 = str(getattr(value, "dtype", "")).endswith("bfloat16")
-    library = _library(value) if is_bfloat16 and not getattr(value, "requires_grad", False) else None
+    library = _library(value) if is_bfloat16 else None
     try:
         # NumPy reads no bfloat16 through DLPack.
         array: Array = np.from_dlpack(value if library is None else value.view(library.int16))
@@ -59,6 +64,15 @@ def like(kind: Any, result: Array) -> Any:
     if result.dtype.name == "bfloat16":
         return library.from_dlpack(result.view(np.int16)).view(library.bfloat16)
     return library.from_dlpack(result)
+
+
+def as_truth(result: Any) -> Any:
+    """Return 1 and 0 as booleans, without a copy, if the array is a tensor of PyTorch.
+
+    Arrays of other libraries stay of DirectML's type.
+    """
+    torch = sys.modules.get("torch")
+    return result.view(torch.bool) if torch is not None and isinstance(result, torch.Tensor) else result
 
 
 def _library(array: Any) -> Any:

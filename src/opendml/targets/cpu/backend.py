@@ -57,6 +57,13 @@ class CpuBackend(HostBackend):
             from opendml.targets.cpu.planning import compile_plan
         return CpuExecutable(compile_plan(program, threads)).instantiate_without_arena
 
+    def binder(self, instance: Instance, count: int) -> Callable[..., object]:
+        """Return a function that binds the first `count` tensors by one write."""
+        with importing:
+            from opendml.targets.cpu.executable import CpuInstance
+        assert isinstance(instance, CpuInstance)
+        return instance.binder(count)
+
     def circumstances(self) -> str:
         """Return the processor, the versions of LLVM and of the compiler, and the number of threads."""
         with importing:

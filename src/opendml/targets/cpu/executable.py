@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import setitem
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -254,6 +255,13 @@ class CpuInstance:
         else:
             workers.start(int(words[THREADS]) - 1)
             self.dispatch = workers.dispatch(native, table)
+
+    def binder(self, count: int) -> Callable[..., None]:
+        """Return a function that sets the addresses of the first `count` tensors.
+
+        For two tensors it takes a third of the time of `bind`.
+        """
+        return partial(Struct(f"{count}P").pack_into, self._buffers, 0)
 
     def use_arena(self, address: int) -> None:
         """Set the address of the arena."""

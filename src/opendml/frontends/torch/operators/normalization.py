@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from opendml.frontends.common.calls import dml
-from opendml.frontends.common.tensors import along, shaped
+from opendml.frontends.common.tensors import along, in_common_type, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Tensor, TorchNode, converts
 
@@ -76,6 +77,7 @@ def batch_norm(
     epsilon: float,
 ) -> Results:
     """Convert the normalization of each channel by statistics that are given."""
+    x, mean, variance, weight, bias = _in_one_type(x, mean, variance, weight, bias)
     center, spread = (along(each, 1, x.ndim) for each in (mean, variance))
     scale = 1.0 if weight is None else along(weight, 1, x.ndim)
     shift = 0.0 if bias is None else along(bias, 1, x.ndim)
@@ -107,6 +109,7 @@ def batch_norm_of_batch(
         return (*results, running_mean, running_variance) if returns_running else results
     elif not returns_running:
         raise NotExpressible("running statistics that change in place")
+    x, weight, bias = _in_one_type(x, weight, bias)
     result, center, spread = _of_batch(node, x, weight, bias, epsilon)
     results = result, center, _reciprocal_deviation(spread, epsilon)
     if running_mean is None or running_variance is None:
@@ -115,8 +118,20 @@ def batch_norm_of_batch(
     if count == 1:
         raise NotExpressible("a batch with one element in each channel")
     unbiased = spread * (count / (count - 1))
+    running_mean, center = in_common_type([running_mean, center])
+    running_variance, unbiased = in_common_type([running_variance, unbiased])
     pairs = ((running_mean, center), (running_variance, unbiased))
     return *results, *(new * momentum + running * (1 - momentum) for running, new in pairs)
+
+
+def _in_one_type(*tensors: Any) -> Iterator[Any]:
+    """Return tensors in their widest type: autocast normalizes float16 by parameters of float32.
+
+    Under autocast PyTorch's kernels return statistics of another type than its trace says, so what is left to
+    them would be read wrongly.
+    """
+    together = iter(in_common_type([each for each in tensors if each is not None]))
+    return iter([None if each is None else next(together) for each in tensors])
 
 
 def _of_batch(
@@ -124,8 +139,8 @@ def _of_batch(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the normalized elements, and the mean and the variance of each channel."""
     channels = (x.sizes[1],)
-    scale = node.filled(1, channels, node.data_type) if weight is None else weight
-    shift = node.filled(0, channels, node.data_type) if bias is None else bias
+    scale = node.filled(1, channels, x.data_type) if weight is None else weight
+    shift = node.filled(0, channels, x.data_type) if bias is None else bias
     result, mean, variance = dml.batch_normalization_training(
         x, along(scale, 1, x.ndim), along(shift, 1, x.ndim), epsilon=epsilon
     )

@@ -1,0 +1,120 @@
+"""Immediate calls on PyTorch's tensors in host memory."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import opendml as dml  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    "type", [torch.float32, torch.float16, torch.int32, torch.int64, torch.uint8, torch.int8]
+)
+def test_results_have_the_types_of_tensors(type: Any) -> None:
+    x = torch.arange(6).to(type).reshape(2, 3)
+    for _ in range(2):  # compiled, then known
+        result = dml.element_wise_add(x, x.T.contiguous().T)
+        assert torch.equal(result, x + x)
+        assert result.dtype is type
+
+
+def test_strides_views_and_outputs_are_used_in_place() -> None:
+    x, out = torch.randn(4, 6), torch.zeros(3, 4).T
+    for _ in range(2):
+        assert dml.element_wise_abs(x[:, ::2], out=out) is out
+        assert torch.equal(out, x[:, ::2].abs())
+        y = x.clone()
+        assert torch.equal(dml.element_wise_abs(y, out=y), x.abs())
+        assert torch.equal(dml.element_wise_abs(x[0].expand(3, 6)), x[0].abs().expand(3, 6))
+        with pytest.raises(dml.InvalidArgument, match="out"):
+            dml.element_wise_abs(y[:3], out=y[1:])
+
+
+def test_parameters_are_read_where_no_gradients_are_wanted() -> None:
+    weight = torch.nn.Parameter(torch.randn(3))
+    with torch.no_grad():
+        for _ in range(2):
+            assert torch.equal(dml.element_wise_abs(weight), weight.abs())
+        dml.element_wise_abs(weight, out=weight)
+    with torch.inference_mode():
+        assert torch.equal(dml.element_wise_abs(weight), weight)
+    for given in (weight, weight * 2):
+        with pytest.raises(
+            dml.InvalidArgument, match=r"requires a gradient; use detach\(\), or torch.no_grad"
+        ):
+            dml.element_wise_abs(given)
+    assert torch.equal(dml.element_wise_abs(weight.detach()), weight)
+    wide = torch.nn.Parameter(torch.randn(3, dtype=torch.bfloat16))
+    with torch.no_grad(), pytest.raises(dml.InvalidArgument, match="bfloat16"):
+        dml.element_wise_abs(wide)
+
+
+def test_tensors_without_dimensions_or_elements_give_such_tensors() -> None:
+    for _ in range(2):
+        result = dml.element_wise_abs(torch.tensor(-2.0))
+        assert result.shape == ()
+        assert result.item() == 2
+        assert dml.element_wise_add(torch.tensor(1.0), torch.ones(3)).tolist() == [2, 2, 2]
+        for sizes in ((0,), (2, 0, 3)):
+            empty = dml.element_wise_add(torch.empty(sizes), torch.empty(sizes))
+            assert empty.shape == sizes
+            assert empty.dtype is torch.float32
+        assert dml.element_wise_logical_less_than(torch.empty(0), torch.empty(0)).dtype is torch.bool
+
+
+def test_comparisons_return_booleans() -> None:
+    x, y = torch.randn(2, 3), torch.randn(2, 3)
+    for _ in range(2):
+        less = dml.element_wise_logical_less_than(x, y)
+        assert less.dtype is torch.bool
+        assert torch.equal(less, x < y)
+        assert torch.equal(x[less], x[x < y])
+        assert dml.element_wise_is_nan(x).dtype is torch.bool
+        assert torch.equal(dml.element_wise_logical_not(less), x >= y)
+    out = torch.empty(2, 3, dtype=torch.bool)
+    assert torch.equal(dml.element_wise_logical_greater_than(x, y, out=out), x > y)
+    as_numbers = torch.empty(2, 3, dtype=torch.uint8)
+    assert torch.equal(dml.element_wise_logical_greater_than(x, y, out=as_numbers), (x > y).byte())
+
+
+def test_several_outputs_and_attributes_are_told_apart() -> None:
+    x = torch.tensor([3.0, 1.0, 2.0])
+    for k in (1, 2, 1):
+        found = dml.top_k1(x, axis=0, k=k, axis_direction="DECREASING")
+        assert found[0].tolist() == [3.0, 2.0][:k]
+        assert isinstance(found[1], torch.Tensor)
+    for alpha in (1.0, 2.0, 1.0):
+        assert dml.activation_linear(x, alpha=alpha, beta=0.0).tolist() == (x * alpha).tolist()
+
+
+def test_tensors_beside_arrays_and_numbers_work() -> None:
+    x = torch.ones(3)
+    assert dml.element_wise_add(x, 2.0).tolist() == [3, 3, 3]
+    assert dml.element_wise_add(x, x.numpy()).tolist() == [2, 2, 2]
+    assert isinstance(dml.join([x, x], axis=0), torch.Tensor)
+
+
+def test_a_handler_of_a_signal_may_make_the_same_call() -> None:
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        pytest.skip("signals are for the main thread")
+    a, b = torch.full((1000,), 1.0), torch.full((1000,), 2.0)
+    made: list[Any] = []
+
+    def handle(*_: Any) -> None:
+        made.append(dml.element_wise_add(b, b).sum().item())
+
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    try:
+        while len(made) < 5:
+            assert dml.element_wise_add(a, a).sum().item() == 2000
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(made) == {4000.0}
