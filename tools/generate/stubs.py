@@ -193,7 +193,7 @@ def _forms(operator: OperatorSchema, parameters: list[str]) -> Iterator[tuple[li
 
 
 def _without_inputs(parameters: Iterable[str], out: str, graph: str) -> list[str]:
-    """Return the parameters of an operator without inputs: an array, or a tensor of a graph, is the result."""
+    """Return the parameters of an operator without inputs, whose result is an array or a graph tensor."""
     return [f"graph: {graph}" if each.startswith("graph: ") else each for each in _with_out(parameters, out)]
 
 

@@ -23,7 +23,7 @@ def lstm(node: TorchNode, x: Tensor, states: Sequence[Tensor], *options: Any) ->
     def layer(*operands: Any, **keywords: Any) -> Sequence[Tensor]:
         x, weights, recurrence, bias, (hidden, cell), functions = operands
         activations = [descs.ActivationSigmoid(), descs.ActivationTanh(), descs.ActivationTanh()] * functions
-        found = dml.lstm(
+        found: Any = dml.lstm(
             x, weights, recurrence, bias, hidden, cell, activation_descs=activations,
             output_cell_single=True, **keywords,
         )  # fmt: skip
@@ -39,7 +39,7 @@ def gru(node: TorchNode, x: Tensor, states: Sequence[Tensor], *options: Any) -> 
     def layer(*operands: Any, **keywords: Any) -> Sequence[Tensor]:
         x, weights, recurrence, bias, (hidden,), functions = operands
         activations = [descs.ActivationSigmoid(), descs.ActivationTanh()] * functions
-        found = dml.gru(
+        found: Any = dml.gru(
             x, weights, recurrence, bias, hidden,
             activation_descs=activations, linear_before_reset=True, **keywords,
         )  # fmt: skip
