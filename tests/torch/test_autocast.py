@@ -71,8 +71,4 @@ def test_a_scaler_of_gradients_takes_steps() -> None:
     scaler.scale(result).backward()
     scaler.step(optimizer)
     scaler.update()
-    gradient = torch.autograd.grad(
-        (x @ before.T + net.bias.detach()).square().mean(), before.requires_grad_()
-    )
-    assert gradient[0].shape == net.weight.shape
     assert not torch.equal(net.weight, before)

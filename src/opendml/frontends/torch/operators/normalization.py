@@ -28,7 +28,8 @@ def _normalized(
     Args:
         parameters: scale and bias, which have these `sizes`.
     """
-    scale, bias = (None if each is None else shaped(each, sizes) for each in parameters)
+    x, *typed = _in_one_type(x, *parameters)
+    scale, bias = (None if each is None else shaped(each, sizes) for each in typed)
     result = dml.mean_variance_normalization1(x, scale, bias, axes=axes, epsilon=epsilon)
     if not any(node.wanted[1:]):
         return result, None, None
