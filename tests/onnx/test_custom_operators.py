@@ -123,6 +123,36 @@ def test_outputs_have_the_types_that_are_stated() -> None:
     np.testing.assert_array_equal(found["y"], _X > 0)
 
 
+@pytest.mark.parametrize(
+    ("type", "stored"), [(np.bool_, "UINT8"), (np.int64, "INT64"), ("float16", "FLOAT16")]
+)
+def test_a_stated_type_is_that_of_the_elements(type: Any, stored: str) -> None:
+    _register(lambda x: x, types=[type])
+    message = f"output 0 is FLOAT32; {stored} is needed for its type {np.dtype(type).name}"
+    with pytest.raises(dml.Error, match=message):
+        _load("g (float[n, m] x) => (y) { y = my.Own (x) }")(_X)
+
+
+def test_a_tensor_of_an_earlier_trace_is_refused() -> None:
+    tensors: list[Any] = []
+
+    def first(x: Any) -> Any:
+        tensors.append(x)
+        return tensors[0]
+
+    _register(first)
+    text = "g (float[n, m] x) => (float[n, m] y) { y = my.Own (x) }"
+    _load(text)(_X)
+    with pytest.raises(dml.Error, match="output 0 is a tensor of another graph"):
+        _load(text)(_X)
+
+
+def test_arrays_may_have_the_other_byte_order() -> None:
+    _register(lambda x: x.astype(x.dtype.newbyteorder()), on="arrays")
+    found = _load("g (float[n, m] x) => (float[n, m] y) { t = my.Own (x) y = Neg (t) }")(_X)
+    np.testing.assert_array_equal(found["y"], -_X)
+
+
 def test_versions_hold_up_to_the_next_one() -> None:
     for version, factor in ((1, 10.0), (3, 30.0), (4, 40.0)):
         _register(lambda x, factor=factor: x * factor, name="Times", version=version)
@@ -222,6 +252,9 @@ def test_an_unknown_operator_names_the_hook() -> None:
         ("my", "Own", {"on": "tensors"}, "on='tensors'; must be one of 'graph', 'arrays'"),
         ("my", "Own", {"on": "arrays", "constants": [1]}, "constants and types are for functions on graph"),
         ("my", "Own", {"types": ["no type"]}, "types: data type 'no type' not understood"),
+        ("my", "Own", {"types": [str]}, "types: the tensor is of type <U0"),
+        ("my", "Own", {"constants": 3}, "constants=3; the numbers of inputs are needed"),
+        ("my", "Own", {"constants": [-1]}, r"constants=\[-1\]; the numbers of inputs are needed"),
     ],
 )
 def test_what_cannot_be_registered_is_named(domain: Any, name: Any, options: Any, message: str) -> None:

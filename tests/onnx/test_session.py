@@ -230,10 +230,76 @@ def test_arguments_of_runs_are_what_they_must_be(path: str) -> None:
         (lambda: session.run_with_iobinding(None), "None; what io_binding.. makes is needed"),
         (lambda: value.ortvalue_from_numpy([1]), r"\[1\]; a NumPy array is needed"),
         (lambda: options.add_free_dimension_override_by_name("n", "3"), "'n': '3'; a whole"),
+        (lambda: session.run(3, {"x": _X, "picked": _PICKED}), "output_names: 3; a list of names"),
+        (lambda: session.run(None, {"x": [[1e40] * 3], "picked": _PICKED}), "'x' is of type float64"),
+        (lambda: session.run_async(None, {}, None, None), "callback: None; a function"),
+        (lambda: dml_onnx.copy_tensors(3, []), "src: 3; a list of OrtValue"),  # type: ignore[arg-type]
+        (lambda: value(3), "OrtValue: 3; a NumPy array"),
+        (lambda: value([_X]).shape(), "OrtValue.shape: a list; a tensor"),
+        (lambda: value(_frozen(_X)).update_inplace(_X), "update_inplace: a read-only array"),
+        (lambda: value.ortvalue_from_shape_and_type([-1], np.float32), r"shape \[-1\]; a list of sizes"),
+        (lambda: value.ortvalue_from_shape_and_type([2], "tensor(float)"), "'tensor.float.'; a NumPy type"),
+        (lambda: value.ortvalue_from_numpy_with_onnx_type(_X, 777), "element_type: 777; a NumPy type"),
     ]
     for call, message in calls:
         with pytest.raises(dml.InvalidArgument, match=message):
             call()
+
+
+def _frozen(array: Any) -> Any:
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def test_what_is_bound_is_memory_of_its_own(path: str) -> None:
+    binding: Any = _session(dml_onnx, path).io_binding()
+    address, value = _X.ctypes.data, dml_onnx.OrtValue
+
+    def bind(type: Any = np.float32, shape: Any = (2, 3), at: Any = address) -> None:
+        binding.bind_input("x", "cpu", 0, type, shape, at)
+
+    calls: list[tuple[Any, str]] = [
+        (lambda: bind(type=object), "element_type object; memory holds numbers"),
+        (lambda: bind(type=None), "element_type: None; a NumPy type"),
+        (lambda: bind(shape=6), "shape 6; a list of sizes"),
+        (lambda: bind(shape=[2.5, 3]), r"shape \[2.5, 3\]; a list of sizes"),
+        (lambda: bind(shape=[2**40, 2**40]), "address .* with sizes"),
+        (lambda: bind(at="here"), "address 'here' with sizes"),
+        (lambda: bind(at=-8), "address -8 with sizes"),
+        (lambda: binding.bind_ortvalue_input("x", _X), "an OrtValue is needed"),
+        (lambda: binding.bind_ortvalue_output("y", _X), "an OrtValue is needed"),
+        (lambda: binding.bind_ortvalue_output("y", value([_X])), "a list; a tensor is needed"),
+        (lambda: binding.bind_ortvalue_output("y", value(_frozen(_X))), "a read-only array"),
+        (
+            lambda: binding.bind_ortvalue_output(
+                "y", value(np.lib.stride_tricks.as_strided(_X.copy(), (2, 3), (0, 4)))
+            ),
+            r"strides \[0, 4\] bytes; an output must not overlap itself",
+        ),
+    ]
+    for call, message in calls:
+        with pytest.raises(dml.InvalidArgument, match=message):
+            call()
+    # Tensors without elements have no address in PyTorch.
+    empty = np.zeros((0, 3), np.float32)
+    bind(shape=empty.shape, at=0)
+    binding.bind_cpu_input("picked", np.zeros(0, np.int64))
+    binding.bind_ortvalue_output("y", value(empty))
+    _session(dml_onnx, path).run_with_iobinding(binding)
+    assert binding.get_outputs()[0].shape() == [0, 3]
+
+
+def test_outputs_share_no_memory(path: str) -> None:
+    session = _session(dml_onnx, path)
+    binding, memory = session.io_binding(), np.zeros((3, 3), np.float32)
+    binding.bind_cpu_input("x", _X)
+    binding.bind_cpu_input("picked", _PICKED)
+    binding.bind_ortvalue_output("y", dml_onnx.OrtValue(memory[:2]))
+    same = memory.reshape(-1)[4:8].view(np.int64)
+    binding.bind_ortvalue_output("same", dml_onnx.OrtValue(same))
+    with pytest.raises(dml.InvalidArgument, match="outputs 'y' and 'same' share memory"):
+        session.run_with_iobinding(binding)
 
 
 _ALONE = """

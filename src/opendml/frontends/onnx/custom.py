@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from opendml.across_forks import importing
 from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported, located
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.registry import CONVERTERS, OWN, Converter
-from opendml.frontends.onnx.values import array_of
+from opendml.frontends.onnx.values import array_of, stored_type
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
@@ -109,13 +110,22 @@ def custom_operator(
         raise InvalidArgument(f"{where}: constants and types are for functions on graph tensors")
     try:
         wanted = tuple(None if each is None else np.dtype(each) for each in types)
-    except TypeError as error:
+        for each in wanted:
+            if each is not None:
+                stored_type(each)
+    except (NotExpressible, TypeError) as error:
         raise InvalidArgument(f"{where}: types: {error}") from error
+    try:
+        contents = tuple(map(index, constants))
+    except TypeError:
+        contents = (-1,)
+    if min(contents, default=0) < 0:
+        raise InvalidArgument(f"{where}: constants={shown(constants)}; the numbers of inputs are needed")
 
     def register(function: F) -> F:
         if not callable(function):
             raise InvalidArgument(f"{where}: {shown(function)}; a function is needed")
-        _operators[domain, name][version] = CustomOperator(function, on, tuple(constants), wanted)
+        _operators[domain, name][version] = CustomOperator(function, on, contents, wanted)
         return function
 
     return register
@@ -150,7 +160,10 @@ def _run(custom: CustomOperator, node: OnnxNode, contents: Mapping[str, Any]) ->
         for number, result in _results(custom, node, given):
             if not isinstance(result, np.ndarray | np.generic | list):
                 raise _wrong(custom, number, result, "a NumPy array")
-            found[node.outputs[number]] = result if isinstance(result, list) else np.asarray(result)
+            array = result if isinstance(result, list) else np.asarray(result)
+            if not isinstance(array, list) and not array.dtype.isnative:
+                array = array.astype(array.dtype.newbyteorder("="))
+            found[node.outputs[number]] = array
     return found
 
 
@@ -175,7 +188,12 @@ def _converted(custom: CustomOperator, conversion: OnnxConversion) -> Result:
         for number, result in _results(custom, node, given):
             if not isinstance(result, GraphTensor):
                 raise _wrong(custom, number, result, "a graph tensor")
+            if result.graph is not conversion.graph:
+                raise InvalidArgument(f"{custom.name}: output {number} is a tensor of another graph")
             wanted = custom.types[number] if number < len(custom.types) else None
+            if wanted is not None and result.data_type != stored_type(wanted):
+                problem = f"output {number} is {result.data_type.name}; {stored_type(wanted).name} is needed"
+                raise InvalidArgument(f"{custom.name}: {problem} for its type {wanted.name}")
             found[number] = conversion.result(result, type=wanted)
     except LimitExceeded:
         raise

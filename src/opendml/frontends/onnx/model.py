@@ -482,7 +482,8 @@ def _of_numbers(array: np.ndarray[Any, Any], type: np.dtype[Any]) -> np.ndarray[
         return array
     with np.errstate(all="ignore"):
         found = array.astype(type)
-    return found if is_float or np.array_equal(found, array) else array
+    fits = not (np.isinf(found) & np.isfinite(array)).any() if is_float else np.array_equal(found, array)
+    return found if fits else array
 
 
 def _fits(given: Sequence[int], sizes: Sequence[int | str | None]) -> bool:

@@ -139,6 +139,9 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any =
     """
     if stream is not None:
         raise Unsupported("copy_tensors: stream: copies are done when the function returns")
+    for name, values in {"src": src, "dst": dst}.items():
+        if not isinstance(values, list | tuple) or not all(isinstance(each, OrtValue) for each in values):
+            raise InvalidArgument(f"copy_tensors: {name}: {shown(values)}; a list of OrtValue is needed")
     if len(src) != len(dst):
         raise InvalidArgument(f"copy_tensors: {len(src)} values into {len(dst)}; must be as many")
     for source, into in zip(src, dst, strict=True):

@@ -137,8 +137,8 @@ class InferenceSession:
         """
         require_by_name(input_feed)
         _require_options(run_options)
-        if isinstance(output_names, str):
-            raise InvalidArgument(f"output_names: {output_names!r}; a list of names is needed")
+        if isinstance(output_names, str) or not isinstance(output_names, Collection | None):
+            raise InvalidArgument(f"output_names: {shown(output_names)}; a list of names is needed")
         known = self.model.output_names
         names = known if output_names is None or len(output_names) == 0 else output_names
         unknown = [name for name in names if name not in known]
@@ -199,7 +199,12 @@ class InferenceSession:
             output_names, input_feed, run_options: as of `run`.
             callback: takes the outputs (none after an error), `user_data`, and the message of an error or "".
             user_data: passed on.
+
+        Raises:
+            InvalidArgument: the callback is no function.
         """
+        if not callable(callback):
+            raise InvalidArgument(f"run_async: callback: {shown(callback)}; a function is needed")
 
         def work() -> None:
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor, over_memory, uploaded
 from opendml.frontends.onnxruntime.devices import OrtMemoryInfo, memory_kind
 from opendml.runtime.memory.foreign import as_numpy
+from opendml.spec.overlap import overlaps
 from opendml.spec.wording import shown
 from opendml.targets.memory import Array, Place
 from opendml.targets.registry import backend_at, backend_of
@@ -23,12 +25,24 @@ if TYPE_CHECKING:
 
 
 def element_type_of(type: Any) -> np.dtype[Any]:
-    """Return the NumPy type for a NumPy type or a number of onnx.TensorProto."""
-    if isinstance(type, int):
-        with importing:
-            import onnx
-        type = onnx.helper.tensor_dtype_to_np_dtype(type)
-    found: np.dtype[Any] = np.dtype(type)
+    """Return the NumPy type for a NumPy type or a number of onnx.TensorProto.
+
+    Raises:
+        InvalidArgument: it is neither.
+    """
+    found: np.dtype[Any] | None = None
+    try:
+        if isinstance(type, int):
+            with importing:
+                import onnx
+            found = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(type))
+        elif type is not None:
+            found = np.dtype(type)
+    except (KeyError, TypeError):
+        pass
+    if found is None:
+        needed = "a NumPy type or a number of onnx.TensorProto is needed"
+        raise InvalidArgument(f"element_type: {shown(type)}; {needed}")
     return found
 
 
@@ -46,11 +60,16 @@ class OrtValue:
             It may be a view with strides, as the first part of a longer buffer.
 
     Raises:
-        InvalidArgument: an array on a device that cannot be used in place.
+        InvalidArgument: another object, or an array on a device that cannot be used in place.
     """
 
     def __init__(self, content: Any) -> None:
-        tensor = None if isinstance(content, np.ndarray | list) else device_tensor(content, "OrtValue")
+        if isinstance(content, np.generic):
+            content = np.asarray(content)
+        is_here = content is None or isinstance(content, np.ndarray | list | dict)
+        tensor = None if is_here else device_tensor(content, "OrtValue")
+        if not is_here and tensor is None:
+            raise InvalidArgument(f"OrtValue: {shown(content)}; a NumPy array or a list is needed")
         self._content: Any = content if tensor is None else tensor
 
     def __repr__(self) -> str:
@@ -107,7 +126,8 @@ class OrtValue:
         memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
         """Return a tensor of zeros. The device is that of `ortvalue_from_numpy`."""
-        zeros = np.zeros(tuple(shape), element_type_of(element_type))
+        sizes = _sizes("ortvalue_from_shape_and_type", shape)
+        zeros = np.zeros(sizes, element_type_of(element_type))
         return cls.ortvalue_from_numpy(zeros, device_type, device_id)
 
     @property
@@ -117,6 +137,16 @@ class OrtValue:
         if not isinstance(content, DeviceTensor):
             return content
         return content.array if content.shape else content.array.reshaped(())
+
+    def _tensor(self, method: str) -> Any:
+        """The array or tensor.
+
+        Raises:
+            InvalidArgument: the value is a sequence.
+        """
+        if not self.is_tensor():
+            raise InvalidArgument(f"OrtValue.{method}: a {type(self._content).__name__}; a tensor is needed")
+        return self._content
 
     @property
     def content(self) -> Any:
@@ -156,10 +186,11 @@ class OrtValue:
         """Return a capsule of DLPack over the memory of the value, ready on a stream of its device."""
         if isinstance(self._content, DeviceTensor):
             return self._memory.__dlpack__(stream=stream)
-        return self._content.__dlpack__()
+        return self._tensor("__dlpack__").__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's numbers of the device."""
+        self._tensor("__dlpack_device__")
         kind, number = self._memory.__dlpack_device__()
         return int(kind), int(number)
 
@@ -169,24 +200,24 @@ class OrtValue:
 
     def shape(self) -> list[int]:
         """Return the sizes of the value."""
-        return list(self._content.shape)
+        return list(self._tensor("shape").shape)
 
     def data_type(self) -> str:
         """Return the type as text, such as "tensor(float)"."""
         if self.is_tensor_sequence():
             elements = {OrtValue(each).data_type() for each in self._content} or {"tensor(float)"}
             return f"seq({', '.join(sorted(elements))})"
-        return f"tensor({type_text(self._content.dtype)})"
+        return f"tensor({type_text(self._tensor('data_type').dtype)})"
 
     def element_type(self) -> int:
         """Return the number of the element type in onnx.TensorProto."""
         with importing:
             import onnx
-        return int(onnx.helper.np_dtype_to_tensor_dtype(self._content.dtype))
+        return int(onnx.helper.np_dtype_to_tensor_dtype(self._tensor("element_type").dtype))
 
     def tensor_size_in_bytes(self) -> int:
         """Return the bytes of the elements."""
-        return int(self._content.nbytes)
+        return int(self._tensor("tensor_size_in_bytes").nbytes)
 
     def device_name(self) -> str:
         """Return the kind of the device of the memory, "cpu" or "cuda"."""
@@ -196,7 +227,7 @@ class OrtValue:
         """Return the address of the first element."""
         if isinstance(self._content, DeviceTensor):
             return self._content.memory.address
-        return int(self._content.ctypes.data)
+        return int(self._tensor("data_ptr").ctypes.data)
 
     def has_value(self) -> bool:
         """Return whether the value has a content."""
@@ -214,10 +245,10 @@ class OrtValue:
         """Copy an array or another value into the value.
 
         Raises:
-            InvalidArgument: the types or sizes differ.
+            InvalidArgument: the types or sizes differ, or the value is a sequence or read-only.
         """
         content = data.numpy() if isinstance(data, OrtValue) else data
-        _write(self._content, content, "OrtValue.update_inplace")
+        _write(self._tensor("update_inplace"), content, "OrtValue.update_inplace")
 
 
 class IOBinding:
@@ -246,7 +277,7 @@ class IOBinding:
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Bind a value as an input."""
         self._require("input", name)
-        self._inputs[name] = ortvalue
+        self._inputs[name] = _ort_value("bind_ortvalue_input", name, ortvalue)
 
     def bind_input(
         self,
@@ -295,8 +326,18 @@ class IOBinding:
         self._outputs[name] = OrtValue(_memory(buffer_ptr, shape, element_type, place))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
-        """Bind an output to a value, which each run overwrites."""
+        """Bind an output to a value, which each run overwrites.
+
+        Raises:
+            InvalidArgument: the value is no tensor, is read-only, or overlaps itself.
+        """
         self._require("output", name)
+        content = _ort_value("bind_ortvalue_output", name, ortvalue)._tensor("bind_ortvalue_output")
+        if isinstance(content, np.ndarray):
+            _require_writable(f"output {name!r}", content)
+            if content.size and overlaps(content.shape, [abs(stride) for stride in content.strides]):
+                problem = f"strides {list(content.strides)} bytes; an output must not overlap itself"
+                raise InvalidArgument(f"output {name!r}: {problem}")
         self._outputs[name] = ortvalue
 
     def synchronize_inputs(self) -> None:
@@ -385,15 +426,44 @@ def _place(method: str, device_type: Any, device_id: Any) -> Place | None:
 def _memory(
     address: int, shape: Sequence[int], element_type: Any, place: Place | None
 ) -> Array | DeviceTensor:
-    """Return an array over the caller's memory."""
-    type = element_type_of(element_type)
-    sizes = tuple(int(size) for size in shape)
+    """Return an array over the caller's memory. Without elements it needs no address."""
+    type, sizes = element_type_of(element_type), _sizes("io_binding", shape)
+    if type.hasobject or not type.itemsize:
+        raise InvalidArgument(f"io_binding: element_type {type}; memory holds numbers")
     count = math.prod(sizes) * type.itemsize
-    if not address or min(sizes, default=0) < 0:
-        raise InvalidArgument(f"io_binding: address {address!r} with sizes {list(sizes)}")
+    if not isinstance(address, int) or address < 0 or (count and not address) or count >= 2**63:
+        raise InvalidArgument(f"io_binding: address {shown(address)} with sizes {list(sizes)}")
     if place is not None:
         return over_memory(address, sizes, type, place)
+    if not count:
+        return np.empty(sizes, type)
     return np.ndarray(sizes, type, memoryview((ctypes.c_char * count).from_address(address)))
+
+
+def _sizes(where: str, shape: Any) -> tuple[int, ...]:
+    """Return the sizes of a tensor.
+
+    Raises:
+        InvalidArgument: they are no sizes.
+    """
+    try:
+        sizes = tuple(map(index, shape))
+    except TypeError:
+        sizes = (-1,)
+    if min(sizes, default=0) < 0:
+        raise InvalidArgument(f"{where}: shape {shown(shape)}; a list of sizes is needed")
+    return sizes
+
+
+def _ort_value(method: str, name: str, value: Any) -> OrtValue:
+    if not isinstance(value, OrtValue):
+        raise InvalidArgument(f"{method}: {name!r}: {shown(value)}; an OrtValue is needed")
+    return value
+
+
+def _require_writable(name: str, array: Array) -> None:
+    if not array.flags.writeable:
+        raise InvalidArgument(f"{name}: a read-only array; an output must be writable")
 
 
 def _write(into: Array | DeviceTensor, content: Any, name: str) -> None:
@@ -403,10 +473,11 @@ def _write(into: Array | DeviceTensor, content: Any, name: str) -> None:
     given = content.numpy() if isinstance(content, DeviceTensor) else np.asarray(content)
     if (given.dtype, given.shape) != (into.dtype, into.shape):
         raise InvalidArgument(
-            f"{name}: {given.dtype.name} of sizes {list(given.shape)} into"
-            f" {into.dtype.name} of sizes {list(into.shape)}; both must be the same"
+            f"{name}: {given.dtype} of sizes {list(given.shape)} into"
+            f" {into.dtype} of sizes {list(into.shape)}; both must be the same"
         )
     if isinstance(into, DeviceTensor):
         into.write(given)
     else:
+        _require_writable(name, into)
         into[...] = given

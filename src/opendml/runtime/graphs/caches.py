@@ -217,14 +217,14 @@ def bound_caches(
                 "longer along one axis"
             )
         pairs[output], views[output] = input, (past, present)
+    for name, other in near_outputs:
+        if share_elements(outputs[name], outputs[other]):
+            raise InvalidArgument(f"outputs {name!r} and {other!r} share memory")
     if not pairs:
         return None
     for name, array in outputs.items():
         if isinstance(array, np.ndarray) and not array.flags.writeable:
             raise InvalidArgument(f"output {name!r}: a read-only array; an output must be writable")
-    for name, other in near_outputs:
-        if share_elements(outputs[name], outputs[other]):
-            raise InvalidArgument(f"outputs {name!r} and {other!r} share memory")
     if given is None:
         return BoundCaches(pairs, views, None, place)
     arrays = {output: (given[0][input], given[1][output]) for output, input in pairs.items()}
