@@ -115,6 +115,7 @@ def test_a_bound_model_reads_and_writes_its_arrays() -> None:
         ({"x": _X[:, ::2]}, dml.InvalidArgument, "'x' has sizes .3, 32."),
         ({"x": np.asfortranarray(_X)}, dml.InvalidArgument, "'x': strides .4, 12.; a packed array is needed"),
         ({"x": _X.tolist()}, dml.InvalidArgument, "'x': a list; a NumPy array of float32 is needed"),
+        ({"x": _X.astype(">f4")}, dml.InvalidArgument, "'x': >f4 of sizes .3, 64.; a NumPy array of float32"),
         ({"x": None}, dml.InvalidArgument, "input 'x' is missing"),
         (
             {"y": np.empty((2, 64), np.float32)},

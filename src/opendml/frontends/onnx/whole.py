@@ -102,7 +102,7 @@ def _needs(model: OnnxModel, name: str, given: Any) -> str:
 
 def _described(given: Any) -> str:
     if isinstance(given, np.ndarray):
-        return f"{given.dtype.name} of sizes {list(given.shape)}"
+        return f"{given.dtype} of sizes {list(given.shape)}"
     return f"a {type(given).__name__}"
 
 

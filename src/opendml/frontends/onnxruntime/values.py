@@ -139,7 +139,7 @@ class OrtValue:
         return content.array if content.shape else content.array.reshaped(())
 
     def _tensor(self, method: str) -> Any:
-        """The array or tensor.
+        """Return the array or tensor.
 
         Raises:
             InvalidArgument: the value is a sequence.
