@@ -334,6 +334,8 @@ def test_markdown_has_a_form_for_every_block() -> None:
     )
 
 
+# PyTorch calls functions that it deprecates itself.
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
 @pytest.mark.parametrize("path", WITH_DOCTESTS, ids=lambda path: path.stem)
 def test_the_examples_in_docstrings_are_true(path: Path) -> None:
     name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)

@@ -122,7 +122,7 @@ def test_sizes_that_must_agree_are_checked() -> None:
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(dml.InvalidArgument, match=r"Linear; a program of torch.export.export"):
         dml.torch.load(nn.Linear(2, 2))
-    with pytest.raises(FileNotFoundError, match="there is no file"):
+    with pytest.raises(dml.NoSuchFile, match="there is no file"):
         dml.torch.load(tmp_path / "none.pt2")
     (tmp_path / "text.pt2").write_text("no program")
     with pytest.raises(dml.InvalidArgument, match=r"is no program of torch.export"):

@@ -71,6 +71,7 @@ def test_networks_that_train_run_in_pytorch(kind: Any) -> None:
     torch.testing.assert_close(torch.autograd.grad(run(x).sum(), parameters), expected)
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")  # of PyTorch, with oneDNN
 def test_projections_and_other_backends_are_as_before() -> None:
     net, x = nn.LSTM(5, 7, proj_size=3), torch.randn(4, 3, 5)
     with torch.no_grad(), explained():

@@ -9,11 +9,14 @@ import onnx
 
 from opendml.frontends.onnx.inlining import inlined
 from opendml.frontends.onnx.node import OnnxNode
-from opendml.frontends.onnx.operators.activations import NAMED_ACTIVATIONS, NEED_NUMBERS
+from opendml.frontends.onnx.operators.activations import (
+    NAMED_ACTIVATIONS,
+    NEED_NUMBERS,
+    RECURRENT_ACTIVATIONS,
+)
 from opendml.frontends.onnx.values import Value
 
 _USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"]}
-_CANONICAL = {name.lower(): name for name in NAMED_ACTIVATIONS if name != "Clip"}
 _TYPES = {np.dtype(np.float32): onnx.TensorProto.FLOAT, np.dtype(np.float16): onnx.TensorProto.FLOAT16}
 _BACKWARD = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
 
@@ -53,7 +56,7 @@ def _activations(node: OnnxNode, directions: int) -> list[str] | None:
     numbers = {each: iter(node.attributes.get(f"activation_{each}") or ()) for each in ("alpha", "beta")}
     calls = []
     for given in names:
-        name = _CANONICAL.get(given.lower())
+        name = RECURRENT_ACTIVATIONS.get(given.lower())
         if name is None:
             return None
         keywords = NAMED_ACTIVATIONS[name][1].split()

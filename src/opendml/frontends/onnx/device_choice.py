@@ -21,7 +21,7 @@ class DeviceChoice:
 
     kind: str
     threads: int | None
-    _debug: ClassVar[None] = None
+    _debug: ClassVar[None] = None  # As of a Device without a debug callback.
 
     @cached_property
     def device(self) -> Device:

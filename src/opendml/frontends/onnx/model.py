@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _MOST_MET = 64
 """Sizes that `save` compiles for, at most: the last ones."""
-Form = tuple[tuple[str, tuple[int, ...], Any], ...]
+ExactForm = tuple[tuple[str, tuple[int, ...], Any], ...]
 """The names, sizes and NumPy types of the inputs of a run."""
 
 
@@ -72,7 +72,7 @@ class OnnxModel(Locked):
         self._declared = {each.name: each for each in facts.declared}
         self._opened, self._cache, self._known = opened, cache, known
         self._noted, self._progress = False, progress
-        self._met: dict[Form, None] = {}
+        self._met: dict[ExactForm, None] = {}
         """The runs that were compiled here, for `save`."""
 
     @property
@@ -190,9 +190,11 @@ class OnnxModel(Locked):
                 self._noted |= self._traced.note(self._known, step, given, dimensions)
 
     def _tracing(self) -> AbstractContextManager[None]:
+        """Return the context in which the model is traced."""
         return nullcontext() if self._known is None else self._known.tracing()
 
     def _tell_traced(self, given: Mapping[str, Any], began: float) -> None:
+        """Report that inputs were traced, since `began` on the clock of `perf_counter`."""
         tell(
             "%s: traced for inputs of sizes %s, which it had not met, in %.2f s",
             self._name,
@@ -309,7 +311,7 @@ class OnnxModel(Locked):
         for each in size_combinations(sizes, tuple(dict.fromkeys(dimensions))):
             self.run({info.name: zeros_of(info.name, info.type, info.sizes, each) for info in self.inputs})
 
-    def _met_forms(self) -> list[Form]:
+    def _met_forms(self) -> list[ExactForm]:
         """Return the sizes and types of inputs whose runs were compiled or read from the cache."""
         known: list[Any] = [] if self._known is None else self._known.forms
         return list(dict.fromkeys([*self._met, *known]))
@@ -453,8 +455,10 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
     if info.type is None:
         is_text = info.sizes is not None and isinstance(content, list)  # A list may be a sequence, too.
         return np.array(content, object) if is_text else content
-    is_there = isinstance(content, DeviceTensor)
-    array = content.as_type(info.type) or content if is_there else _as_array(info.name, info.type, content)
+    if isinstance(content, DeviceTensor):
+        array: Any = content.as_type(info.type) or content
+    else:
+        array = _as_array(info.name, info.type, content)
     if array.dtype != info.type:
         fix = f"must be {info.type.name}: array.astype({info.type.name!r}) makes it so"
         raise InvalidArgument(f"input {info.name!r} is of type {array.dtype.name}; {fix}")

@@ -21,7 +21,7 @@ from opendml.runtime.saved.write import write_compiled, write_file
 from opendml.targets.compiled_files import Recorder, recorded
 
 if TYPE_CHECKING:
-    from opendml.frontends.onnx.model import Form, OnnxModel
+    from opendml.frontends.onnx.model import ExactForm, OnnxModel
     from opendml.frontends.onnx.tensor_info import TensorInfo
     from opendml.frontends.onnx.weights import Weights
 
@@ -149,12 +149,13 @@ def _require_one_graph(model: OnnxModel) -> None:
         raise Unsupported(f"save: compiled=True: {NO_PLANS}")
 
 
-def _fixed(inputs: Sequence[TensorInfo]) -> Form:
+def _fixed(inputs: Sequence[TensorInfo]) -> ExactForm:
     """Return the sizes and types of inputs without open sizes."""
     return tuple((each.name, zeros.shape, zeros.dtype) for each in inputs for zeros in [_zeros("save", each)])
 
 
 def _zeros(what: str, info: TensorInfo) -> Array:
+    """Return zeros for an input of fixed sizes. `what` is the method, for the error of open ones."""
     if info.type is None or info.sizes is None or not all(isinstance(size, int) for size in info.sizes):
         fix = "call or warm up the model before" if what == "save" else "an array is needed"
         raise InvalidArgument(f"{what}: input {info.name!r} has open sizes; {fix}")

@@ -160,8 +160,8 @@ class OrtValue:
         Raises:
             InvalidArgument: the array cannot be used in place.
         """
-        is_there = device_tensor(data, "OrtValue.from_dlpack") is not None
-        return cls(data if is_there else as_numpy(data, "OrtValue.from_dlpack"))
+        is_on_device = device_tensor(data, "OrtValue.from_dlpack") is not None
+        return cls(data if is_on_device else as_numpy(data, "OrtValue.from_dlpack"))
 
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: Any) -> NoReturn:

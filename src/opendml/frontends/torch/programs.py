@@ -13,7 +13,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from opendml.errors import InvalidArgument
+from opendml.errors import InvalidArgument, NoSuchFile
 from opendml.frontends.torch.backend import chosen_options, compiled_graph
 from opendml.frontends.torch.decompositions import decompositions
 from opendml.spec.wording import counted, shown
@@ -178,7 +178,7 @@ def load(
 
     Raises:
         InvalidArgument: no such program, or one with inputs or outputs of a kind that cannot be run.
-        FileNotFoundError: there is no such file.
+        NoSuchFile: there is no such file.
         Error: it cannot be compiled.
     """
     chosen = {"freezing": freezing, "check_indices": check_indices, "most_kept_bytes": most_kept_bytes}
@@ -186,7 +186,7 @@ def load(
     if isinstance(program, str | PathLike):
         path = Path(program)
         if not path.exists():
-            raise FileNotFoundError(f"torch.load: there is no file {str(path)!r}")
+            raise NoSuchFile(f"torch.load: there is no file {str(path)!r}")
         try:
             program = torch.export.load(path)
         except Exception as error:  # whatever PyTorch raises

@@ -13,6 +13,8 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.utils._pytree import tree_leaves
 
+from opendml.across_forks import importing
+
 Tensors: TypeAlias = list[torch.Tensor]
 
 
@@ -124,8 +126,8 @@ class _Allowed(int):
 
     def __bool__(self) -> bool:
         """Return whether PyTorch traces such a graph now."""
-        from torch._dynamo.symbolic_convert import InstructionTranslator
-
+        with importing:
+            from torch._dynamo.symbolic_convert import InstructionTranslator
         try:
             output: Any = InstructionTranslator.current_tx().output
         except AttributeError:  # nothing is traced

@@ -138,19 +138,19 @@ def report(
     for node in nodes:
         if node not in in_parts:
             left.setdefault(str(node.target), []).append(node)
-    found_places = {
-        name: [place for each in found if (place := _place_of(each))] for name, found in left.items()
+    places_of = {
+        name: [place for each in calls if (place := _place_of(each))] for name, calls in left.items()
     }
     found = GraphReport(
         kind,
         len(nodes),
         len(parts),
-        Counter({name: len(found) for name, found in left.items()}),
-        {name: _reason(name, reasons.get(found[-1])) for name, found in left.items()},
+        Counter({name: len(calls) for name, calls in left.items()}),
+        {name: _reason(name, reasons.get(calls[-1])) for name, calls in left.items()},
         untraced,
-        {name: tuple(dict.fromkeys(map(_shown, places))) for name, places in found_places.items()},
+        {name: tuple(dict.fromkeys(map(_shown, places))) for name, places in places_of.items()},
     )
-    refused = [name for name, found in left.items() if any(map(reasons.__contains__, found))]
+    refused = [name for name, calls in left.items() if any(map(reasons.__contains__, calls))]
     refused = [name for name in refused if name.rpartition(".")[0] not in _BY_DESIGN]
 
     def tell() -> None:
@@ -160,7 +160,7 @@ def report(
             return
         _logger.info("%s", found)
         if refused:
-            first = next((place for name in refused for place in found_places[name]), None)
+            first = next((place for name in refused for place in places_of[name]), None)
             _warn(_warning(found, refused), first)
 
     return tell

@@ -55,10 +55,11 @@ class TorchTensors:
     def maker(self, sizes: Sequence[int], type: ScalarType, is_truth: bool) -> Callable[[], Any]:
         """Return a function that makes new packed tensors."""
         torch = self._torch
-        dtype = torch.bool if is_truth else torch.from_numpy(np.empty(0, type.numpy)).dtype
-        if math.prod(sizes) * type.bytes > _MOST_PATTERN_BYTES:
-            return partial(torch.empty, tuple(sizes), dtype=dtype, device="cpu")
-        return partial(torch.empty_like, torch.empty(tuple(sizes), dtype=dtype, device="cpu"))
+        of_type = torch.from_numpy(np.empty(0, type.numpy))
+        dtype = torch.bool if is_truth else of_type.dtype
+        make = partial(torch.empty, tuple(sizes), dtype=dtype, device=of_type.device)
+        is_small = math.prod(sizes) * type.bytes <= _MOST_PATTERN_BYTES
+        return partial(torch.empty_like, make()) if is_small else make
 
 
 known_readers: dict[type, TorchTensors] = {}

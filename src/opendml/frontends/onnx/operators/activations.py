@@ -164,6 +164,8 @@ NAMED_ACTIVATIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "Relu": (dml.activation_relu, ""),
 }
 """Activations that recurrent networks and fused nodes name."""
+RECURRENT_ACTIVATIONS = {name.lower(): name for name in NAMED_ACTIVATIONS if name != "Clip"}
+"""Activations of recurrent networks, whose names may have any case."""
 NEED_NUMBERS = ("Affine", "Clip", "ScaledTanh")
 """Those whose numbers a node must state. The others have DirectML's defaults, which are ONNX's."""
 

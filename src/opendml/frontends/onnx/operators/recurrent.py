@@ -12,7 +12,7 @@ from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import permuted, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
-from opendml.frontends.onnx.operators.activations import NAMED_ACTIVATIONS, named_activation
+from opendml.frontends.onnx.operators.activations import RECURRENT_ACTIVATIONS, named_activation
 from opendml.frontends.onnx.operators.quantized import dequantized
 from opendml.frontends.onnx.registry import MICROSOFT, converts
 from opendml.frontends.onnx.values import Computed
@@ -23,8 +23,6 @@ from opendml.spec.operator_desc import OperatorDesc
 _DIRECTIONS = {"forward": "FORWARD", "reverse": "BACKWARD", "bidirectional": "BIDIRECTIONAL"}
 
 _LSTM = "Sigmoid Tanh Tanh"
-_NAMES = {name.lower(): name for name in NAMED_ACTIVATIONS if name != "Clip"}
-"""ONNX's names of activations, which networks may write in any case."""
 
 
 def _activations(node: OnnxConversion, usual: str) -> list[OperatorDesc]:
@@ -47,7 +45,7 @@ def _activations(node: OnnxConversion, usual: str) -> list[OperatorDesc]:
 
 
 def _activation(name: str, number: Callable[[str], float | None]) -> OperatorDesc:
-    function, keywords = named_activation(_NAMES.get(name.lower(), name), number)
+    function, keywords = named_activation(RECURRENT_ACTIVATIONS.get(name.lower(), name), number)
     return desc_class(function.__name__.upper())(**keywords)
 
 
