@@ -460,3 +460,32 @@ def test_indices_that_are_not_there_are_the_nearest_ones_or_nobodys() -> None:
     )
     wanted = [_X_CALLS[0], 30.0, *_X_CALLS[2:].tolist()]
     assert scattered(_X_CALLS, places, np.array([10, 20, 30], np.float32))["y"].tolist() == wanted
+
+
+_INTERRUPTED = """
+import signal, sys
+import numpy as np
+import opendml as dml
+from opendml import onnx
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[2]:
+            sys.meta_path.remove(self)
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+try:
+    onnx.load(sys.argv[1])
+    raise SystemExit("not interrupted")
+except KeyboardInterrupt:
+    pass
+inputs = np.ones((2, 3), np.float32), np.ones(2, np.int64)
+onnx.load(sys.argv[1])(*inputs)
+"""
+
+
+def test_a_model_is_loaded_again_after_ctrl_c_in_an_import(path: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _INTERRUPTED, path, "onnx.shape_inference"]
+    environment = os.environ | {"OPENDML_CACHE_DIRECTORY": str(tmp_path / "cache")}
+    subprocess.run(command, env=environment, check=True)

@@ -25,6 +25,7 @@ from opendml.locked import Locked
 from opendml.logs import log, progress_shown, tell
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.warming import SizesToWarm, size_combinations, zeros_of
+from opendml.signals import deferred_signals
 from opendml.spec.wording import shown
 from opendml.targets.compiled_files import reading
 
@@ -561,7 +562,8 @@ def load_model(
         source = bytes(content) if isinstance(model, bytes) and isinstance(content, memoryview) else model
 
         def opened() -> Opened:
-            with importing:
+            # Python does not repeat an interrupted import of `onnx` or of converters as a whole.
+            with importing, deferred_signals():
                 from opendml.frontends.onnx.opening import opened_model
             with metered(limit.limits), meter().timed("compile_seconds", "loading the model"):
                 return opened_model(source, device_of(device), sizes, require_used, cache, weights)
