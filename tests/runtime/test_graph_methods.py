@@ -90,3 +90,9 @@ def test_dimensions_are_inserted(axis: int) -> None:
 def test_wrong_arguments_are_named(call: Callable[[Any], Any], problem: str) -> None:
     with pytest.raises(dml.InvalidArgument, match=problem):
         call(dml.Graph().input("x", dml.FLOAT32, [2, 3, 4]))
+
+
+def test_axis_and_dim_exclude_each_other() -> None:
+    x = dml.Graph().input("x", dml.FLOAT32, [2, 3])
+    with pytest.raises(dml.InvalidArgument, match="sum: axis 0 and dim 1; one of them is needed"):
+        x.sum(0, dim=1)

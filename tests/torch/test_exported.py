@@ -119,6 +119,54 @@ def test_sizes_that_must_agree_are_checked() -> None:
         loaded(torch.ones(6, 2), torch.ones(5, 2))
 
 
+def test_sizes_that_follow_from_others_are_checked() -> None:
+    class Rest(nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
+        def forward(self, x: Any, y: Any) -> Any:
+            return x[1:] + y
+
+    rows = torch.export.Dim("rows", max=10)
+    shapes = {0: rows + 1}, {0: rows}
+    rest = dml.torch.load(exported(Rest(), torch.ones(5, 2), torch.ones(4, 2), shapes=shapes))
+    torch.testing.assert_close(rest(torch.ones(8, 2), torch.ones(7, 2)), torch.full((7, 2), 2.0))
+    with pytest.raises(dml.InvalidArgument, match="size 8 of dimension 0; must be 9, which follows"):
+        rest(torch.ones(8, 2), torch.ones(8, 2))
+
+    class Fours(nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
+        def forward(self, x: Any) -> Any:
+            return x.reshape(-1, 4).sum(1)
+
+    count = torch.export.Dim("count", max=5)
+    fours = dml.torch.load(exported(Fours(), torch.ones(8), shapes=({0: 4 * count},)))
+    torch.testing.assert_close(fours(torch.ones(12)), torch.full((3,), 4.0))
+    with pytest.raises(dml.InvalidArgument, match=r"size 10 of dimension 0; must be 4.* with a whole"):
+        fours(torch.ones(10))
+
+
+def test_numbers_of_other_types_are_refused() -> None:
+    class Times(nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
+        def forward(self, x: Any, number: int) -> Any:
+            return x * number
+
+    x = torch.ones(3)
+    fixed = dml.torch.load(exported(Times(), x, 4))
+    open_ = dml.torch.load(exported(Times(), x, 4, shapes=(None, torch.export.Dim.DYNAMIC)))
+    for number in (7, 0, 1):
+        torch.testing.assert_close(open_(x, number), x * number)
+    with pytest.raises(dml.InvalidArgument, match=r"input 'number' is -3; must be within \[0, int_oo\]"):
+        open_(x, -3)
+    for wrong in ("7", 7.5, torch.ones(2)):
+        with pytest.raises(dml.InvalidArgument, match=r"input 'number' is .*; a whole number is needed"):
+            open_(x, wrong)
+        with pytest.raises(dml.InvalidArgument, match=r"input 'number' is .*; was exported for 4"):
+            fixed(x, wrong)
+
+
+def test_state_cannot_be_exchanged() -> None:
+    loaded = dml.torch.load(exported(nn.Linear(3, 2), torch.ones(4, 3)))
+    with pytest.raises(TypeError, match="item assignment"):
+        loaded.state["bias"] = torch.ones(5)  # type: ignore[index,unused-ignore]
+
+
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(dml.InvalidArgument, match=r"Linear; a program of torch.export.export"):
         dml.torch.load(nn.Linear(2, 2))

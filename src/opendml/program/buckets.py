@@ -26,7 +26,7 @@ def ranges_of(sizes: Collection[int]) -> list[tuple[int, int]]:
         bits = size.bit_length()
         is_wide = are_wide and size >= WIDE
         first = bits - (bits - WIDE.bit_length()) % 2 if is_wide else bits
-        ranges.append((1 << first - 1, (1 << first + is_wide) - 1))
+        ranges.append((1 << first >> 1, (1 << first + is_wide) - 1))
     return ranges
 
 

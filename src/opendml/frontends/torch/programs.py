@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -35,7 +36,8 @@ class TorchProgram:
 
     Attributes:
         state: the parameters, buffers and constants by name. A call writes the buffers that the module
-            writes, which are copies of those of the exported program. Others are shared with it.
+            writes, which are copies of those of the exported program. Others are shared with it. Tensors can
+            be written (`copy_`), but not exchanged: the compiled code relies on their types and sizes.
     """
 
     def __init__(self, program: ExportedProgram, options: Mapping[str, Any]) -> None:
@@ -57,9 +59,10 @@ class TorchProgram:
         self._values = [node.meta.get("val") for node in nodes]
         self._ranges = program.range_constraints
         constants = {name: each for name, each in program.constants.items() if isinstance(each, torch.Tensor)}
-        self.state: dict[str, torch.Tensor] = {**constants, **program.state_dict}
+        state: dict[str, torch.Tensor] = {**constants, **program.state_dict}
         written = {each.target for each in self._outputs if each.kind is OutputKind.BUFFER_MUTATION}
-        self.state |= {name: self.state[name].detach().clone() for name in written}
+        state |= {name: state[name].detach().clone() for name in written}
+        self.state: Mapping[str, torch.Tensor] = MappingProxyType(state)
         held = [
             number
             for number, spec in enumerate(self._inputs)
@@ -113,14 +116,21 @@ class TorchProgram:
             InvalidArgument: an input has another type, or sizes that the program does not serve.
         """
         sizes: dict[Any, int] = {}
+        derived: list[tuple[str, int, Any]] = []
         for spec, value, tensor in zip(self._inputs, self._values, given, strict=True):
             if spec.kind is not InputKind.USER_INPUT:
                 continue
             label = f"torch.load: input {spec.arg.name!r}"
-            if not isinstance(spec.arg, TensorArgument):
-                wanted = getattr(spec.arg, "value", value)
-                if isinstance(spec.arg, ConstantArgument) and tensor != wanted:
+            if isinstance(spec.arg, ConstantArgument):
+                wanted = spec.arg.value
+                if not isinstance(tensor, type(wanted)) or tensor != wanted:
                     raise InvalidArgument(f"{label} is {shown(tensor)}; was exported for {shown(wanted)}")
+                continue
+            if isinstance(value, torch.SymInt):
+                if type(tensor) is not int:
+                    raise InvalidArgument(f"{label} is {shown(tensor)}; a whole number is needed")
+                self._require_size(f"{label} is {tensor}", tensor, value, sizes, derived)
+            if not isinstance(spec.arg, TensorArgument):
                 continue
             if not isinstance(tensor, torch.Tensor):
                 raise InvalidArgument(f"{label} is {type(tensor).__name__}; a tensor is needed")
@@ -130,9 +140,14 @@ class TorchProgram:
             if tensor.dim() != value.dim():
                 raise InvalidArgument(f"{label} has {tensor.dim()} dimensions; {value.dim()} are needed")
             for axis, (size, known) in enumerate(zip(tensor.shape, value.shape, strict=True)):
-                self._require_size(f"{label}: size {size} of dimension {axis}", size, known, sizes)
+                self._require_size(f"{label}: size {size} of dimension {axis}", size, known, sizes, derived)
+        for label, size, expression in derived:
+            _require_derived(label, size, expression, sizes)
 
-    def _require_size(self, label: str, size: int, known: Any, sizes: dict[Any, int]) -> None:
+    def _require_size(
+        self, label: str, size: int, known: Any, sizes: dict[Any, int], derived: list[tuple[str, int, Any]]
+    ) -> None:
+        """Check a size. Keep that of a symbol, and list one that follows from symbols."""
         if isinstance(known, int):
             if size != known:
                 raise InvalidArgument(f"{label}; was exported for {known}")
@@ -141,13 +156,23 @@ class TorchProgram:
         allowed = self._ranges.get(expression)
         if allowed is not None and not allowed.lower <= size <= allowed.upper:
             raise InvalidArgument(f"{label}; must be within [{allowed.lower}, {allowed.upper}]")
-        if expression.is_Symbol:
-            if sizes.setdefault(expression, size) != size:
-                raise InvalidArgument(f"{label}; must be {sizes[expression]}, as of other inputs")
-        elif expression.free_symbols <= sizes.keys() and expression.subs(sizes) != size:
-            raise InvalidArgument(
-                f"{label}; must be {expression.subs(sizes)}, which follows from other sizes"
-            )
+        if not expression.is_Symbol:
+            derived.append((label, size, expression))
+        elif sizes.setdefault(expression, size) != size:
+            raise InvalidArgument(f"{label}; must be {sizes[expression]}, as of other inputs")
+
+
+def _require_derived(label: str, size: int, expression: Any, sizes: dict[Any, int]) -> None:
+    """Check a size that follows from symbols. A symbol that no input has by itself follows from the size."""
+    unknown = sorted(expression.free_symbols - sizes.keys(), key=str)
+    if len(unknown) == 1:
+        start, following = (int(expression.subs({**sizes, unknown[0]: each})) for each in (0, 1))
+        found, rest = divmod(size - start, following - start)  # PyTorch derives sizes by linear terms.
+        if rest:
+            raise InvalidArgument(f"{label}; must be {expression} with a whole number {unknown[0]}")
+        sizes[unknown[0]] = found
+    elif not unknown and expression.subs(sizes) != size:
+        raise InvalidArgument(f"{label}; must be {expression.subs(sizes)}, which follows from other sizes")
 
 
 def load(

@@ -380,8 +380,12 @@ class GraphTensor:
         """Return dimensions counted from the front.
 
         Raises:
-            InvalidArgument: one is not there, or is listed twice.
+            InvalidArgument: one is not there, or is listed twice; or `axis` and `dim` are given.
         """
+        if axis is not None and dim is not None:
+            raise InvalidArgument(
+                f"{function}: axis {shown(axis)} and dim {shown(dim)}; one of them is needed"
+            )
         given = dim if axis is None else axis
         axes = list(range(self.ndim)) if given is None else list(_integers(function, (given,)))
         counted = [each + self.ndim if each < 0 else each for each in axes]
