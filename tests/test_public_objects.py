@@ -274,8 +274,8 @@ MEMBERS: dict[str, str] = {
     "feature_level index kind name record remove removed_reason set_name synchronize threads upload",
     "Graph": "compile constant dimension feature_level input",
     "GraphDesc": "input_count input_edges intermediate_edges nodes output_count output_edges",
-    "GraphTensor": "T data_type dtype graph is_rounded ndim permute reinterpret reshape rounded shape sizes "
-    "transpose",
+    "GraphTensor": "T all any argmax argmin astype data_type dtype flatten graph is_rounded max mean min "
+    "ndim permute prod reinterpret reshape rounded shape sizes squeeze sum swapaxes transpose unsqueeze",
     "InputEdge": "graph_input_index name to_node_index to_node_input_index",
     "Intermediate": "name operator output sequence values",
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",

@@ -23,6 +23,7 @@ from tests.cuda.compiled import (
     compile_all,
     compiled,
     functions,
+    in_each_tile,
     kernels,
     launches,
     together,
@@ -86,8 +87,8 @@ def test_launches_keep_within_limits(capability: int) -> None:
 
 
 def test_every_schedule_is_covered() -> None:
-    modes = {launch.pattern.mode for launch in chain.from_iterable(all_launches(90).values())}
-    assert modes == set(CudaMode)
+    found = chain(*all_launches(90).values(), in_each_tile(90))
+    assert {launch.pattern.mode for launch in found} == set(CudaMode)
 
 
 @pytest.mark.parametrize("capability", MACHINES)

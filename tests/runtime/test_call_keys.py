@@ -43,11 +43,14 @@ def test_axes_and_flags_are_told_apart_by_their_types() -> None:
     for axes in ([True], [1.0], (1.0,)):
         with pytest.raises(InvalidArgument, match=r"reduce\.axes\[0\]"):
             dml.reduce(x, function=dml.ReduceFunction.SUM, axes=axes)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match=r"reduce\.function: 10"):
-        dml.reduce(x, function=int(dml.ReduceFunction.SUM), axes=[1])  # type: ignore[arg-type]
+    number = int(dml.ReduceFunction.SUM)
+    assert dml.reduce(x, function=number, axes=[1]).tolist() == [[2], [2]]  # type: ignore[call-overload]
+    for function in (float(number), True):
+        with pytest.raises(InvalidArgument, match=rf"reduce\.function: {function}"):
+            dml.reduce(x, function=function, axes=[1])  # type: ignore[call-overload]
     dml.cumulative_summation(x, axis=0, has_exclusive_sum=True)
-    with pytest.raises(InvalidArgument, match=r"cumulative_summation\.has_exclusive_sum: 1;"):
-        dml.cumulative_summation(x, axis=0, has_exclusive_sum=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match=r"cumulative_summation\.has_exclusive_sum: 1\.0;"):
+        dml.cumulative_summation(x, axis=0, has_exclusive_sum=1.0)  # type: ignore[arg-type]
     dml.fill_value_constant(value_data_type=dml.INT8, value=1, sizes=[1, 2])
     for sizes in ([True, 2], [1.0, 2]):
         with pytest.raises(InvalidArgument, match=r"fill_value_constant\.sizes"):

@@ -368,7 +368,7 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("UPSAMPLE_2D", "ScaleSize", Size2D(2, -1), f".Height: -1; {UINT}"),
     ("FILL_VALUE_CONSTANT", "Value", "x", ": 'x'; must be a number"),
     ("FILL_VALUE_CONSTANT", "Value", True, ": True; must be a number"),
-    ("ELEMENT_WISE_ROUND", "RoundingMode", 1, f": 1; {ROUNDING}"),
+    ("ELEMENT_WISE_ROUND", "RoundingMode", 7, f": 7; {ROUNDING}"),
     ("ELEMENT_WISE_ROUND", "RoundingMode", PaddingMode.EDGE, f": <PaddingMode.EDGE: 1>; {ROUNDING}"),
     (
         "REDUCE",

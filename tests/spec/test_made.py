@@ -22,6 +22,7 @@ from opendml.spec import descs, enums
 from opendml.spec.facts import enum_facts, operator_facts
 from opendml.spec.naming import camel_case, snake_case
 from opendml.spec.outputs import output_arguments
+from opendml.spec.parameters import is_source
 from opendml.spec.schema import operators
 from tests.for_each import for_each
 from tests.spec.valid_descs import NAMES
@@ -80,7 +81,9 @@ def test_unknown_desc_class_is_an_attribute_error(name: str) -> None:
 
 
 def test_immediate_functions_take_tensors_then_attributes() -> None:
-    """Every function: inputs, then keyword-only attributes, what the output needs, `out` and `device`."""
+    """Every function: inputs, then keyword-only attributes, what the output needs, `out` and `device`.
+
+    Functions that may have no input take the graph."""
     assert functions.__all__ == sorted(operator.function_name for operator in operators().values())
     for operator in operators().values():
         made = getattr(functions, operator.function_name)
@@ -88,6 +91,7 @@ def test_immediate_functions_take_tensors_then_attributes() -> None:
         attributes = [field.python_name for field in operator.attributes]
         optional = [output.argument_name for output in operator.outputs if output.optional]
         keywords = [*attributes, *optional, *output_arguments(operator), "out", "device"]
+        keywords += ["graph"] if is_source(operator) else []
         parameters = inspect.signature(made).parameters.values()
         assert [each.name for each in parameters] == [*inputs, *keywords]
         assert {each.name for each in parameters if each.kind is each.KEYWORD_ONLY} == set(keywords)

@@ -150,7 +150,9 @@ def _tile_shapes(roles: Roles, varying: Varying) -> list[MicroKernel]:
 def _can_be_read_in_place(roles: Roles) -> bool:
     """Return whether A is a matrix of rows that follow each other, and that are short if tiles have many."""
     k = roles.sizes[-1]
-    if (k > DEPTH and not has_low_tiles()) or not a_along_depth(roles):
+    if k > DEPTH and (not has_low_tiles() or is_fixed(roles.a)):
+        return False
+    if not a_along_depth(roles):
         return False
     packing, nest = packing_of_a(roles, roles.a, [])
     return packing.is_plain and nest.rows[0].strides == (k * F32.bytes,)
