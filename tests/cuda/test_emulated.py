@@ -288,7 +288,7 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("form", "modes"),
     [
-        ("(7, 7) 3 1 1", {CudaMode.POINTWISE, CudaMode.WGMMA_WINDOWS}),
+        ("(7, 7) 3 1 1", {CudaMode.POINTWISE, CudaMode.TRANSPOSED, CudaMode.WGMMA_WINDOWS}),
         ("(13, 12) 3 2 1", {CudaMode.POINTWISE, CudaMode.WGMMA_WINDOWS}),
         ("(6, 10) 3 1 2", {CudaMode.MMA}),
     ],
