@@ -102,7 +102,7 @@ lock:
 	  build/lock/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu$$//'; } > constraints.txt
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -12,7 +12,6 @@ plans ("code"), and one that finds the plans of the first bucket alone ("a plan"
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -29,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.models.cases import CASES as FIXED
-from benchmarks.sizes import _CHARACTER_KEYS, CASES, ROOT, Arrays, _random, _words
+from benchmarks.sizes import _CHARACTER_KEYS, CASES, Arrays, _random, _words, options
 
 REPEATS = 5
 """Runs with sizes that are known."""
@@ -192,16 +191,7 @@ def _distinct(times: list[float], phase: str) -> list[float]:
 
 def main() -> None:
     """Measure the cases, and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--case", action="append", default=[], help="a part of the names of cases")
-    parser.add_argument("--rounds", type=int, default=3, help="times that all processes run (3)")
-    parser.add_argument(
-        "--models", type=Path, default=ROOT / "build" / "sizes", help="folder of exported models"
-    )
-    parser.add_argument("--out", type=Path, help="a file for the table")
-    parser.add_argument("--task", help=argparse.SUPPRESS)
+    parser = options(__doc__, "times that all processes run (3)")
     arguments = parser.parse_args()
     if arguments.task:
         print(json.dumps(work(*json.loads(arguments.task))))

@@ -278,19 +278,30 @@ def row(result: dict[str, Any]) -> str:
     return f"| {result['case']} | {' | '.join(cells)} |{remark}"
 
 
-def main() -> None:
-    """Measure the cases, and print the table."""
+def options(description: str | None, rounds: str) -> argparse.ArgumentParser:
+    """Return a parser of the options that benchmarks of these cases have.
+
+    Args:
+        description: the text of the module.
+        rounds: what `--rounds` counts.
+    """
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--case", action="append", default=[], help="a part of the names of cases")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each engine (3)")
-    parser.add_argument("--threads", type=int, default=2, help="threads of each engine (2)")
+    parser.add_argument("--rounds", type=int, default=3, help=rounds)
     parser.add_argument(
         "--models", type=Path, default=ROOT / "build" / "sizes", help="folder of exported models"
     )
     parser.add_argument("--out", type=Path, help="a file for the table")
     parser.add_argument("--task", help=argparse.SUPPRESS)
+    return parser
+
+
+def main() -> None:
+    """Measure the cases, and print the table."""
+    parser = options(__doc__, "processes of each engine (3)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each engine (2)")
     arguments = parser.parse_args()
     if arguments.task:
         engine, name, path, threads = json.loads(arguments.task)

@@ -1,4 +1,4 @@
-"""What `opendml run` prints, without the lines that differ between machines and runs."""
+"""Compare what `opendml run` prints, whatever the machine and the time."""
 
 from __future__ import annotations
 

@@ -7,13 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import onnx
 
+from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.inlining import inlined
 from opendml.frontends.onnx.node import OnnxNode
-from opendml.frontends.onnx.operators.activations import (
-    NAMED_ACTIVATIONS,
-    NEED_NUMBERS,
-    RECURRENT_ACTIVATIONS,
-)
+from opendml.frontends.onnx.operators.activations import recurrent_activations
 from opendml.frontends.onnx.values import Value
 
 _USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"]}
@@ -48,22 +45,14 @@ def clipped_nodes(node: OnnxNode, values: Sequence[Value | None], prefix: str) -
 
 
 def _activations(node: OnnxNode, directions: int) -> list[str] | None:
-    """Return the activations of all directions as calls without operands; None: some are unknown."""
-    usual = _USUAL[node.operator]
-    names = node.attributes.get("activations") or usual * directions
-    if len(names) != len(usual) * directions:
+    """Return the activations of all directions as calls without operands; None: some are refused."""
+    try:
+        found = recurrent_activations(node, _USUAL[node.operator], directions)
+    except NotExpressible:
         return None
-    numbers = {each: iter(node.attributes.get(f"activation_{each}") or ()) for each in ("alpha", "beta")}
     calls = []
-    for given in names:
-        name = RECURRENT_ACTIVATIONS.get(given.lower())
-        if name is None:
-            return None
-        keywords = NAMED_ACTIVATIONS[name][1].split()
-        stated = {each: next(numbers[each], None) for each in keywords}
-        if name in NEED_NUMBERS and None in stated.values():
-            return None
-        listed = ", ".join(f"{key} = {value:.9e}" for key, value in stated.items() if value is not None)
+    for name, _, keywords in found:
+        listed = ", ".join(f"{key} = {value:.9e}" for key, value in keywords.items())
         calls.append(f"{name} <{listed}>" if listed else name)
     return calls
 

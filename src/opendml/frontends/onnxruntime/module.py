@@ -164,16 +164,12 @@ def create_and_register_allocator_v2(
 
 def register_execution_provider_library(name: str, path: str) -> NoReturn:
     """Raise Unsupported: such libraries contain kernels for ONNX Runtime."""
-    raise _refused(f"register_execution_provider_library: {name!r}", "has kernels for ONNX Runtime alone")
+    raise Unsupported(f"register_execution_provider_library: {name!r}: has kernels for ONNX Runtime alone")
 
 
 def unregister_execution_provider_library(name: str) -> NoReturn:
     """Raise Unsupported: no library can be registered."""
-    raise _refused(f"unregister_execution_provider_library: {name!r}", "no library can be registered")
-
-
-def _refused(name: str, reason: str) -> Unsupported:
-    return Unsupported(f"{name}: {reason}")
+    raise Unsupported(f"unregister_execution_provider_library: {name!r}: no library can be registered")
 
 
 def _number(name: str, given: Any) -> int:

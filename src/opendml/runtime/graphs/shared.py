@@ -97,45 +97,35 @@ def kept_memory(
     Returns:
         The memory of all that the executable keeps.
     """
+    # Threads that load one file at once prepare its constants once.
     with store.filling:
-        return _kept_memory(executable, backend, identities, store, fill)
-
-
-def _kept_memory(
-    executable: Executable,
-    backend: DeviceBackend,
-    identities: Mapping[int, Hashable],
-    store: ConstantStore,
-    fill: Callable[[Sequence[int], Container[int]], object],
-) -> tuple[PreparedMemory, ...]:
-    """Prepare constants while no other thread does; see `kept_memory`."""
-    kept = executable.kept
-    keys: list[Hashable] = []
-    for each in kept:
-        known = tuple(identities.get(number) for number in each.recipe.constants)
-        is_shared = each.recipe.text is not None and None not in known
-        keys.append((each.recipe.text, known) if is_shared else object())
-    found = {place: held for place, key in enumerate(keys) if (held := store.found(key))}
-    file = current_file()
-    for place, each in enumerate(kept):
-        if file is not None and place not in found and each.recipe.text is not None:
-            mapped = file.constant(_key_in_file(each.recipe, identities), each.size)
-            if mapped is not None:
-                found[place] = store.added(keys[place], PreparedMemory(mapped, each.size))
-    missing = [place for place in range(len(kept)) if place not in found]
-    # A step fills all of its memory, also the parts that the store has already.
-    steps = {kept[place].step for place in missing}
-    new = {
-        place: PreparedMemory(backend.allocate(each.size), each.size)
-        for place, each in enumerate(kept)
-        if each.step in steps
-    }
-    fill([(new.get(place) or found[place]).memory.address for place in range(len(kept))], new)
-    for place in missing:
-        found[place] = store.added(keys[place], new[place])
-    if (noted := recorder()) is not None:
-        note_constants(noted, kept, [found[place] for place in range(len(kept))], identities)
-    return tuple(found[place] for place in range(len(kept)))
+        kept = executable.kept
+        keys: list[Hashable] = []
+        for each in kept:
+            known = tuple(identities.get(number) for number in each.recipe.constants)
+            is_shared = each.recipe.text is not None and None not in known
+            keys.append((each.recipe.text, known) if is_shared else object())
+        found = {place: held for place, key in enumerate(keys) if (held := store.found(key))}
+        file = current_file()
+        for place, each in enumerate(kept):
+            if file is not None and place not in found and each.recipe.text is not None:
+                mapped = file.constant(_key_in_file(each.recipe, identities), each.size)
+                if mapped is not None:
+                    found[place] = store.added(keys[place], PreparedMemory(mapped, each.size))
+        missing = [place for place in range(len(kept)) if place not in found]
+        # A step fills all of its memory, also the parts that the store has already.
+        steps = {kept[place].step for place in missing}
+        new = {
+            place: PreparedMemory(backend.allocate(each.size), each.size)
+            for place, each in enumerate(kept)
+            if each.step in steps
+        }
+        fill([(new.get(place) or found[place]).memory.address for place in range(len(kept))], new)
+        for place in missing:
+            found[place] = store.added(keys[place], new[place])
+        if (noted := recorder()) is not None:
+            note_constants(noted, kept, [found[place] for place in range(len(kept))], identities)
+        return tuple(found[place] for place in range(len(kept)))
 
 
 def note_constants(

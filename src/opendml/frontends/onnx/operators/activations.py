@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import along
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
+from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.registry import MICROSOFT, Converter, converts
 from opendml.runtime.graphs.tensor import GraphTensor
 
@@ -158,19 +159,19 @@ def bias_add(node: OnnxConversion) -> Result:
 
 
 _NAMED = "Affine Elu HardSigmoid LeakyRelu ScaledTanh Sigmoid Softplus Softsign Tanh ThresholdedRelu"
-NAMED_ACTIVATIONS: dict[str, tuple[Callable[..., Any], str]] = {
+_NAMED_ACTIVATIONS: dict[str, tuple[Callable[..., Any], str]] = {
     **{name: _ACTIVATIONS["", name] for name in _NAMED.split()},
     "Clip": (dml.element_wise_clip, "min max"),
     "Relu": (dml.activation_relu, ""),
 }
 """Activations that recurrent networks and fused nodes name."""
-RECURRENT_ACTIVATIONS = {name.lower(): name for name in NAMED_ACTIVATIONS if name != "Clip"}
+_RECURRENT_ACTIVATIONS = {name.lower(): name for name in _NAMED_ACTIVATIONS if name != "Clip"}
 """Activations of recurrent networks, whose names may have any case."""
-NEED_NUMBERS = ("Affine", "Clip", "ScaledTanh")
+_NEED_NUMBERS = ("Affine", "Clip", "ScaledTanh")
 """Those whose numbers a node must state. The others have DirectML's defaults, which are ONNX's."""
 
 
-def named_activation(
+def _named_activation(
     name: str, number: Callable[[str], float | None]
 ) -> tuple[Callable[..., Any], dict[str, float]]:
     """Return DirectML's function of an activation that a node names, and its keywords.
@@ -182,12 +183,40 @@ def named_activation(
     Raises:
         NotExpressible: there is no such activation, or a number without a default is missing.
     """
-    function, keywords = NAMED_ACTIVATIONS.get(name, (None, ""))
+    function, keywords = _NAMED_ACTIVATIONS.get(name, (None, ""))
     given = {keyword: number(keyword) for keyword in keywords.split()}
     stated = {keyword: float(each) for keyword, each in given.items() if each is not None}
-    if function is None or (name in NEED_NUMBERS and len(stated) < len(given)):
+    if function is None or (name in _NEED_NUMBERS and len(stated) < len(given)):
         raise NotExpressible(f"activation {name!r} with {given}")
     return function, stated
+
+
+def recurrent_activations(
+    node: OnnxNode, usual: Sequence[str], directions: int
+) -> list[tuple[str, Callable[..., Any], dict[str, float]]]:
+    """Return the activations of a recurrent network: ONNX's names, DirectML's functions, and their keywords.
+
+    Those that take alpha or beta take the next one of the node's lists.
+
+    Args:
+        node: the network.
+        usual: the names for a direction of a network that names none.
+        directions: the number of directions.
+
+    Raises:
+        NotExpressible: unknown names, another number of them, or missing numbers.
+    """
+    names = node.attributes.get("activations") or [*usual] * directions
+    if len(names) != len(usual) * directions:
+        raise NotExpressible(f"{len(names)} activations for {directions} directions")
+    numbers = {each: iter(node.attributes.get(f"activation_{each}") or ()) for each in ("alpha", "beta")}
+    found = []
+    for given in names:
+        name = _RECURRENT_ACTIVATIONS.get(given.lower())
+        if name is None:
+            raise NotExpressible(f"activation {given!r} with {{}}")
+        found.append((name, *_named_activation(name, lambda keyword: next(numbers[keyword], None))))
+    return found
 
 
 def activated(tensor: GraphTensor, name: str, parameters: list[float | None]) -> GraphTensor:
@@ -202,6 +231,6 @@ def activated(tensor: GraphTensor, name: str, parameters: list[float | None]) ->
     if not name:
         return tensor
     numbers = iter(parameters)
-    function, keywords = named_activation(name, lambda keyword: next(numbers, None))
+    function, keywords = _named_activation(name, lambda keyword: next(numbers, None))
     result: GraphTensor = function(tensor, **keywords)
     return result

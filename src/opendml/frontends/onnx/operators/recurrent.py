@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import permuted, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
-from opendml.frontends.onnx.operators.activations import RECURRENT_ACTIVATIONS, named_activation
+from opendml.frontends.onnx.operators.activations import recurrent_activations
 from opendml.frontends.onnx.operators.quantized import dequantized
 from opendml.frontends.onnx.registry import MICROSOFT, converts
 from opendml.frontends.onnx.values import Computed
@@ -28,25 +27,15 @@ _LSTM = "Sigmoid Tanh Tanh"
 def _activations(node: OnnxConversion, usual: str) -> list[OperatorDesc]:
     """Return the descs of the activations that a node names, by default the usual ones for each direction.
 
-    Those that take alpha or beta take the next one of the node's lists.
-
     Raises:
         Error: unknown names, another number of them, or missing numbers.
     """
     directions = 2 if node.attribute("direction") == "bidirectional" else 1
-    names = node.node.attributes.get("activations") or usual.split() * directions
-    if len(names) != len(usual.split()) * directions:
-        raise _refused(node, f"{len(names)} activations for {directions} directions")
-    numbers = {each: iter(node.attribute(f"activation_{each}") or ()) for each in ("alpha", "beta")}
     try:
-        return [_activation(name, lambda keyword: next(numbers[keyword], None)) for name in names]
+        found = recurrent_activations(node.node, usual.split(), directions)
     except NotExpressible as reason:
         raise _refused(node, str(reason)) from reason
-
-
-def _activation(name: str, number: Callable[[str], float | None]) -> OperatorDesc:
-    function, keywords = named_activation(RECURRENT_ACTIVATIONS.get(name.lower(), name), number)
-    return desc_class(function.__name__.upper())(**keywords)
+    return [desc_class(function.__name__.upper())(**keywords) for _, function, keywords in found]
 
 
 def _refused(node: OnnxConversion, reason: str) -> Error:

@@ -98,8 +98,7 @@ class ContractionCode(KernelCode):
     @property
     def prefetches_a(self) -> bool:
         """True if micro-kernels prefetch the next micro-panel of A, because no item packs it."""
-        storage = self.tiling.a.storage
-        return storage is Storage.AHEAD or (storage is Storage.IN_PLACE and not has_low_tiles())
+        return self.tiling.a.storage is Storage.AHEAD or self._fetches_rows
 
     @property
     def prefetches_b(self) -> bool:
@@ -108,10 +107,15 @@ class ContractionCode(KernelCode):
         Beside an image a panel comes in shares, one with each micro-panel. Few rows read panels as fast as
         caches give them; prefetching would take from that.
         """
-        a, b = self.tiling.a.storage, self.tiling.b.storage
+        b = self.tiling.b.storage
         pays = self.tiling.micro.rows > FEW_ROWS or b is Storage.STREAMED
-        pays = pays and (a is not Storage.IN_PLACE or has_low_tiles())
-        return b in (Storage.IN_PLACE, Storage.NARROW) or (b.is_ahead and pays and not self.tiling.image)
+        is_ahead = b.is_ahead and pays and not (self._fetches_rows or self.tiling.image)
+        return b in (Storage.IN_PLACE, Storage.NARROW) or is_ahead
+
+    @property
+    def _fetches_rows(self) -> bool:
+        """True if rows of A lie where they are read, and are too many for a hardware prefetcher."""
+        return self.tiling.a.storage is Storage.IN_PLACE and not has_low_tiles()
 
     def item(self, item: ir.Value) -> None:
         """Compute one block of results."""

@@ -148,14 +148,15 @@ def _tile_shapes(roles: Roles, varying: Varying) -> list[MicroKernel]:
 
 
 def _can_be_read_in_place(roles: Roles) -> bool:
-    """Return whether A is a matrix of rows that follow each other, and that are short if tiles have many."""
-    k = roles.sizes[-1]
-    if k > DEPTH and (not has_low_tiles() or is_fixed(roles.a)):
-        return False
-    if not a_along_depth(roles):
+    """Return whether A is a matrix of rows that follow each other, and that are short if tiles have many.
+
+    Long constants are packed, in the form that few rows read too.
+    """
+    is_long = roles.sizes[-1] > DEPTH
+    if (is_long and (is_fixed(roles.a) or not has_low_tiles())) or not a_along_depth(roles):
         return False
     packing, nest = packing_of_a(roles, roles.a, [])
-    return packing.is_plain and nest.rows[0].strides == (k * F32.bytes,)
+    return packing.is_plain and nest.rows[0].strides == (roles.sizes[-1] * F32.bytes,)
 
 
 def tilings_in_rows(roles: Roles) -> Iterator[Family]:
