@@ -249,6 +249,7 @@ def test_an_unknown_operator_names_the_hook() -> None:
         ("my", "", {}, "the names of a domain and of an operator are needed"),
         (3, "Own", {}, "the names of a domain and of an operator are needed"),
         ("my", "Own", {"version": 0}, "version 0; a whole number from 1 on is needed"),
+        ("my", "Own", {"version": True}, "version True; a whole number from 1 on is needed"),
         ("my", "Own", {"on": "tensors"}, "on='tensors'; must be one of 'graph', 'arrays'"),
         ("my", "Own", {"on": "arrays", "constants": [1]}, "constants and types are for functions on graph"),
         ("my", "Own", {"types": ["no type"]}, "types: data type 'no type' not understood"),

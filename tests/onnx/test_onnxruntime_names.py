@@ -297,7 +297,7 @@ def test_options_are_checked_when_they_are_set() -> None:
         ("intra_op_num_threads", "2", "int"),
         ("enable_profiling", "yes", "bool"),
         ("logid", 3, "str"),
-        ("graph_optimization_level", 17, "GraphOptimizationLevel"),
+        ("graph_optimization_level", 17, "GraphOptimizationLevel: ORT_DISABLE_ALL, ORT_ENABLE_BASIC"),
     ):
         with pytest.raises(dml.InvalidArgument, match=rf"SessionOptions.{name}: {value!r}; .* {needed}"):
             setattr(options, name, value)
@@ -318,6 +318,32 @@ def test_providers_of_options_choose_the_device() -> None:
     assert ours.InferenceSession(_BYTES, options).get_providers()[0] == "DmlExecutionProvider"
     with pytest.raises(dml.InvalidArgument, match="an OrtEpDevice is needed"):
         options.add_provider_for_devices([3], {})  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (
+            lambda any_ours: any_ours.SessionOptions().set_provider_selection_policy(9),
+            "SessionOptions.set_provider_selection_policy: 9; must be an .*DevicePolicy: DEFAULT, PREFER_CPU",
+        ),
+        (
+            lambda any_ours: any_ours.OrtMemoryInfo("Cpu", 7, 0, 0),
+            "OrtMemoryInfo.allocator_type: 7; must be an OrtAllocatorType: ORT_DEVICE_ALLOCATOR",
+        ),
+        (
+            lambda any_ours: any_ours.OrtMemoryInfo("Cpu", 0, 0, "HOST"),
+            "OrtMemoryInfo.mem_type: 'HOST'; must be an OrtMemType: CPU_INPUT",
+        ),
+        (
+            lambda any_ours: any_ours.OrtMemoryInfo.create_v2("Cpu", 9, 0, 0, 0, 0, 0),
+            "create_v2: device_type: 9; must be an OrtMemoryInfoDeviceType: CPU, GPU",
+        ),
+    ],
+)
+def test_numbers_that_an_enumeration_does_not_have_are_refused(call: Any, problem: str) -> None:
+    with pytest.raises(dml.InvalidArgument, match=problem):
+        call(ours)
 
 
 def test_the_provider_of_directml_is_the_best_device() -> None:

@@ -151,8 +151,12 @@ def test_types_are_written_as_onnxruntime_does(ort: Any, text: str, type: str) -
 
 
 def test_providers_that_are_not_here_are_passed_over(path: str) -> None:
-    with pytest.warns(UserWarning, match="'QNNExecutionProvider' stands for no device of opendml"):
+    with pytest.warns(UserWarning, match="'QNNExecutionProvider' stands for no device of opendml") as told:
         session = dml_onnx.InferenceSession(path, providers=["QNNExecutionProvider", "CPUExecutionProvider"])
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    with pytest.warns(UserWarning, match="'DnnlExecutionProvider' stands for no device") as told_again:
+        session.set_providers(["DnnlExecutionProvider"])
+    assert [each.filename for each in (*told, *told_again)] == [__file__, __file__]
     assert session.get_providers() == ["CPUExecutionProvider"]
     assert "CPUExecutionProvider" in dml_onnx.get_available_providers()
     assert dml_onnx.get_device() in ("CPU", "GPU")

@@ -153,7 +153,9 @@ def test_results_of_derived_classes_are_arrays_of_their_library(torch: Any) -> N
 
 def test_results_of_classes_of_no_library_are_numpy_arrays() -> None:
     class Own:
-        """All that DLPack asks for, and nothing that makes arrays."""
+        """All that DLPack asks for, and nothing that makes arrays. It marks parameters as PyTorch does."""
+
+        requires_grad = True
 
         def __dlpack__(self, **options: Any) -> Any:
             return VALUES.copy().__dlpack__(**options)

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nn = torch.nn
 
 import opendml as dml  # noqa: E402
+from opendml.frontends.torch.report import report  # noqa: E402
 from opendml.runtime.graphs.model_cache import ModelCache  # noqa: E402
 from tests.torch.training import compiled, require_equal_training  # noqa: E402
 
@@ -158,6 +159,19 @@ def test_warnings_of_backward_graphs_name_the_line_of_the_forward_graph() -> Non
     line = function.__code__.co_firstlineno + 1
     assert {(each.filename, each.lineno) for each in found} == {(__file__, line)}
     assert "of the backward graph" in str(found[-1].message)
+
+
+def test_an_operator_that_is_refused_once_has_that_reason(recwarn: pytest.WarningsRecorder) -> None:
+    module = torch.fx.symbolic_trace(lambda x: torch.relu(torch.relu(x)))
+    first, last = [node for node in module.graph.nodes if node.op == "call_function"]
+    report("inference", module, [], {first: "a tensor is of type complex64"})()
+    (warning,) = recwarn
+    assert str(warning.message).endswith("(2 times): a tensor is of type complex64")
+    report("inference", module, [], {last: "a tensor is of type complex64"})()
+    assert str(recwarn[-1].message) == str(warning.message)
+    count = len(recwarn)
+    report("inference", module, [], {})()
+    assert len(recwarn) == count
 
 
 def test_ordinary_training_does_not_warn(recwarn: pytest.WarningsRecorder) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum, IntFlag
+from operator import index
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from opendml.spec.element_types import element_type
@@ -121,6 +122,19 @@ def _numbered(members: type[IntEnum] | type[IntFlag], number: int) -> Any:
 def is_integer(value: Any, low: int, high: int) -> bool:
     """Return whether the value is a whole number of that range. True and False are none."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def as_counts(value: Any) -> tuple[int, ...] | None:
+    """Return whole numbers from 0 on, such as sizes, as a tuple; None: the value is something else.
+
+    >>> as_counts([2, 3]), as_counts([-1]), as_counts(4)
+    ((2, 3), None, None)
+    """
+    try:
+        counts = tuple(map(index, value))
+    except TypeError:
+        return None
+    return counts if min(counts, default=0) >= 0 else None
 
 
 def integer_range(data_type: TensorDataType) -> tuple[int, int]:

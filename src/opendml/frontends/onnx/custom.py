@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported, l
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.registry import CONVERTERS, OWN, Converter
 from opendml.frontends.onnx.values import array_of, stored_type
+from opendml.spec.values import as_counts, is_integer
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
@@ -102,33 +103,40 @@ def custom_operator(
         raise InvalidArgument(f"{where}: the domain is not open to other operators; name one of your own")
     if (domain, name) in {*CONVERTERS.names()}:
         raise InvalidArgument(f"{where}: opendml has this operator; name another one")
-    if not isinstance(version, int) or version < 1:
+    if not is_integer(version, 1, sys.maxsize):
         raise InvalidArgument(f"{where}: version {shown(version)}; a whole number from 1 on is needed")
     if on not in _KINDS:
         raise InvalidArgument(f"{where}: on={shown(on)}; must be one of {', '.join(map(repr, _KINDS))}")
     if on == "arrays" and (constants or types):
         raise InvalidArgument(f"{where}: constants and types are for functions on graph tensors")
-    try:
-        wanted = tuple(None if each is None else np.dtype(each) for each in types)
-        for each in wanted:
-            if each is not None:
-                stored_type(each)
-    except (NotExpressible, TypeError) as error:
-        raise InvalidArgument(f"{where}: types: {error}") from error
-    try:
-        contents = tuple(map(index, constants))
-    except TypeError:
-        contents = (-1,)
-    if min(contents, default=0) < 0:
+    output_types = _output_types(types, where)
+    contents = as_counts(constants)
+    if contents is None:
         raise InvalidArgument(f"{where}: constants={shown(constants)}; the numbers of inputs are needed")
 
     def register(function: F) -> F:
         if not callable(function):
             raise InvalidArgument(f"{where}: {shown(function)}; a function is needed")
-        _operators[domain, name][version] = CustomOperator(function, on, contents, wanted)
+        _operators[domain, name][version] = CustomOperator(function, on, contents, output_types)
         return function
 
     return register
+
+
+def _output_types(types: Sequence[Any], where: str) -> tuple[np.dtype[Any] | None, ...]:
+    """Return the NumPy types of outputs.
+
+    Raises:
+        InvalidArgument: one is no type, or is none that a graph tensor can carry.
+    """
+    try:
+        found = tuple(None if each is None else np.dtype(each) for each in types)
+        for each in found:
+            if each is not None:
+                stored_type(each)
+    except (NotExpressible, TypeError) as error:
+        raise InvalidArgument(f"{where}: types: {error}") from error
+    return found
 
 
 def custom_of(node: OnnxNode) -> CustomOperator | None:
@@ -228,7 +236,7 @@ def _results(custom: CustomOperator, node: OnnxNode, given: Sequence[Any]) -> It
         results = custom.function(*given, **attributes)
     except Error as error:
         raise error._within(custom.name) from error
-    except Exception as error:
+    except Exception as error:  # whatever the program's function raises
         raise InvalidArgument(f"{custom.name}: {type(error).__name__}: {error}") from error
     several = results if isinstance(results, tuple) else (results,)
     wanted = [number for number, name in enumerate(node.outputs) if name]
@@ -245,7 +253,7 @@ def _wrong(custom: CustomOperator, number: int, result: Any, needed: str) -> Inv
 
 
 def _value(attribute: Any) -> Any:
-    """Return an attribute, an array for a tensor."""
+    """Return an attribute in Python's types, a tensor as an array."""
     with importing:
         from onnx import TensorProto
     return array_of(attribute) if isinstance(attribute, TensorProto) else attribute

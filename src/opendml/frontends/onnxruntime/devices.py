@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnxruntime.providers import is_available
-from opendml.spec.wording import shown
+from opendml.spec.values import as_member
+from opendml.spec.wording import member_words, shown
+
+E = TypeVar("E", bound=IntEnum)
 
 
 class OrtDeviceVendorId(IntEnum):
@@ -86,6 +89,18 @@ _MEMORIES = {"cpu": "cpu", "dml": "cpu", "cuda": "cuda", "gpu": "cuda"}
 """The device that memory of a name needs. "dml" is the best device here, so every machine has it."""
 
 
+def member_of(members: type[E], value: Any, where: str) -> E:
+    """Return the member of an enumeration that a program gives, by itself, its name or its number.
+
+    Raises:
+        InvalidArgument: there is no such member.
+    """
+    found: Any = as_member(members, value)
+    if not isinstance(found, members):
+        raise InvalidArgument(f"{where}: {shown(value)}; {member_words(members, members.__members__)}")
+    return found
+
+
 def memory_kind(device_type: Any, where: str) -> str:
     """Return the kind of device, "cpu" or "cuda", whose memory a program names.
 
@@ -154,13 +169,17 @@ class OrtMemoryInfo:
         allocator_type: the allocator.
         device_id: the number of the device.
         mem_type: the use of the memory.
+
+    Raises:
+        InvalidArgument: no member of these enumerations.
     """
 
     def __init__(
         self, name: str, allocator_type: OrtAllocatorType, device_id: int, mem_type: OrtMemType
     ) -> None:
-        self.name, self.allocator_type = name, OrtAllocatorType(allocator_type)
-        self.device_id, self.mem_type = int(device_id), OrtMemType(mem_type)
+        self.name, self.device_id = name, int(device_id)
+        self.allocator_type = member_of(OrtAllocatorType, allocator_type, "OrtMemoryInfo.allocator_type")
+        self.mem_type = member_of(OrtMemType, mem_type, "OrtMemoryInfo.mem_type")
         self.device_mem_type, self.device_vendor_id = OrtDeviceMemoryType.DEFAULT, 0
 
     def __repr__(self) -> str:
@@ -176,10 +195,15 @@ class OrtMemoryInfo:
         alignment: int,
         allocator_type: OrtAllocatorType,
     ) -> OrtMemoryInfo:
-        """Return a description of a device's memory. Alignments have no effect."""
-        OrtMemoryInfoDeviceType(device_type)
+        """Return a description of a device's memory. The kind of device and the alignment have no effect.
+
+        Raises:
+            InvalidArgument: no member of these enumerations.
+        """
+        where = "OrtMemoryInfo.create_v2"
+        member_of(OrtMemoryInfoDeviceType, device_type, f"{where}: device_type")
         made = OrtMemoryInfo(name, allocator_type, device_id, OrtMemType.DEFAULT)
-        made.device_mem_type = OrtDeviceMemoryType(device_mem_type)
+        made.device_mem_type = member_of(OrtDeviceMemoryType, device_mem_type, f"{where}: device_mem_type")
         made.device_vendor_id = int(vendor_id)
         return made
 

@@ -6,13 +6,14 @@ Options that could change results are obeyed or refused. The others are stored a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from operator import index
 from typing import Any, ClassVar, NoReturn
 
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.sizes import Sizes
-from opendml.frontends.onnxruntime.devices import OrtEpDevice
+from opendml.frontends.onnxruntime.devices import OrtEpDevice, member_of
 from opendml.frontends.onnxruntime.providers import BEST, CPU, Provider, require_provider
 from opendml.spec.wording import shown
 
@@ -88,19 +89,20 @@ class _Options:
         object.__setattr__(self, name, value)
 
     def _checked(self, name: str, value: Any) -> Any:
-        """Return a value in the type of the field's default, which None stands for a number in."""
-        default = self._defaults[name]
-        needed = "int" if default is None else type(default).__name__
-        try:
-            if isinstance(default, bool):
-                return bool(index(value))
-            if isinstance(default, int):
+        """Return a value in the type of the field's default. None stands for fields that users of it check.
+
+        Raises:
+            InvalidArgument: it is of another type, or no member of the field's enumeration.
+        """
+        default, label = self._defaults[name], f"{type(self).__name__}.{name}"
+        if isinstance(default, IntEnum):
+            return member_of(type(default), value, label)
+        if default is None or (isinstance(default, str) and isinstance(value, str)):
+            return value
+        if isinstance(default, int):
+            with suppress(TypeError):
                 return type(default)(index(value))
-            if default is None or isinstance(value, str):
-                return value
-        except (TypeError, ValueError):
-            pass
-        raise InvalidArgument(f"{type(self).__name__}.{name}: {shown(value)}; must be of type {needed}")
+        raise InvalidArgument(f"{label}: {shown(value)}; must be of type {type(default).__name__}")
 
     def _entry(self, key: str) -> str:
         if key not in self._entries:
@@ -172,9 +174,14 @@ class SessionOptions(_Options):
         return bool(self._providers)
 
     def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
-        """Choose the device of sessions that are made without `providers`."""
+        """Choose the device of sessions that are made without `providers`.
+
+        Raises:
+            InvalidArgument: no policy.
+        """
         policies = OrtExecutionProviderDevicePolicy
-        is_fast = policies(policy) in (policies.PREFER_GPU, policies.MAX_PERFORMANCE)
+        chosen = member_of(policies, policy, "SessionOptions.set_provider_selection_policy")
+        is_fast = chosen in (policies.PREFER_GPU, policies.MAX_PERFORMANCE)
         self._providers = [BEST if is_fast else CPU]
 
     def set_provider_selection_policy_delegate(self, delegate: Any) -> NoReturn:

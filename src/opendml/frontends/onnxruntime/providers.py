@@ -60,7 +60,8 @@ def choose_provider(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the kind of the first available device, and the providers that a session then reports.
 
-    A provider without a device is skipped with a warning. The CPU is the last choice.
+    A provider without a device is skipped, with a warning at the line that makes the session or sets its
+    providers. The CPU is the last choice.
 
     Raises:
         InvalidArgument: ONNX Runtime has no such provider, or options do not fit.
@@ -84,7 +85,7 @@ def choose_provider(
         reason = "stands for no device of opendml" if kind is None else f"needs the device {kind!r}"
         here = ", ".join(get_available_providers())
         problem = f"provider {name!r} {reason}; the next one is taken; this machine has {here}"
-        warnings.warn(problem, UserWarning, stacklevel=3)
+        warnings.warn(problem, UserWarning, stacklevel=4)
     return "cpu", (CPU,)
 
 

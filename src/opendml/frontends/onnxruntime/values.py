@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
-from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -16,6 +15,7 @@ from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor, ov
 from opendml.frontends.onnxruntime.devices import OrtMemoryInfo, memory_kind
 from opendml.runtime.memory.foreign import as_numpy
 from opendml.spec.overlap import overlaps
+from opendml.spec.values import as_counts
 from opendml.spec.wording import shown
 from opendml.targets.memory import Array, Place
 from opendml.targets.registry import backend_at, backend_of
@@ -426,13 +426,18 @@ def _place(method: str, device_type: Any, device_id: Any) -> Place | None:
 def _memory(
     address: int, shape: Sequence[int], element_type: Any, place: Place | None
 ) -> Array | DeviceTensor:
-    """Return an array over the caller's memory. Without elements it needs no address."""
+    """Return an array over the caller's memory. Without elements it needs no address.
+
+    Raises:
+        InvalidArgument: memory of objects, or no address.
+    """
     type, sizes = element_type_of(element_type), _sizes("io_binding", shape)
     if type.hasobject or not type.itemsize:
         raise InvalidArgument(f"io_binding: element_type {type}; memory holds numbers")
     count = math.prod(sizes) * type.itemsize
     if not isinstance(address, int) or address < 0 or (count and not address) or count >= 2**63:
-        raise InvalidArgument(f"io_binding: address {shown(address)} with sizes {list(sizes)}")
+        problem = f"address {shown(address)} with sizes {list(sizes)}"
+        raise InvalidArgument(f"io_binding: {problem}; the address of {count:,} bytes is needed")
     if place is not None:
         return over_memory(address, sizes, type, place)
     if not count:
@@ -446,11 +451,8 @@ def _sizes(where: str, shape: Any) -> tuple[int, ...]:
     Raises:
         InvalidArgument: they are no sizes.
     """
-    try:
-        sizes = tuple(map(index, shape))
-    except TypeError:
-        sizes = (-1,)
-    if min(sizes, default=0) < 0:
+    sizes = as_counts(shape)
+    if sizes is None:
         raise InvalidArgument(f"{where}: shape {shown(shape)}; a list of sizes is needed")
     return sizes
 

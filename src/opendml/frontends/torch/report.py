@@ -122,6 +122,10 @@ def report(
     """Make the report of a graph before its parts are compiled.
 
     Args:
+        kind: "inference", "forward" or "backward".
+        module: the graph.
+        parts: the nodes of each model that it becomes.
+        reasons: why DirectML does not express some of the other nodes.
         untraced: why the graph serves some sizes alone.
 
     Returns:
@@ -141,17 +145,23 @@ def report(
     places_of = {
         name: [place for each in calls if (place := _place_of(each))] for name, calls in left.items()
     }
+    refusals = {
+        name: next((reasons[each] for each in calls if each in reasons), None) for name, calls in left.items()
+    }
     found = GraphReport(
         kind,
         len(nodes),
         len(parts),
         Counter({name: len(calls) for name, calls in left.items()}),
-        {name: _reason(name, reasons.get(calls[-1])) for name, calls in left.items()},
+        {name: _reason(name, refusal) for name, refusal in refusals.items()},
         untraced,
         {name: tuple(dict.fromkeys(map(_shown, places))) for name, places in places_of.items()},
     )
-    refused = [name for name, calls in left.items() if any(map(reasons.__contains__, calls))]
-    refused = [name for name in refused if name.rpartition(".")[0] not in _BY_DESIGN]
+    refused = [
+        name
+        for name, refusal in refusals.items()
+        if refusal is not None and _without_overload(name) not in _BY_DESIGN
+    ]
 
     def tell() -> None:
         listener = _listener.get()
@@ -175,7 +185,12 @@ def _reason(name: str, refusal: str | None) -> str:
     """
     if refusal is None:
         return "nothing beside it is computed"
-    return _BY_DESIGN.get(name.rpartition(".")[0], refusal)
+    return _BY_DESIGN.get(_without_overload(name), refusal)
+
+
+def _without_overload(name: str) -> str:
+    """Return the name of an operator, such as "aten.add", for its overload "aten.add.Tensor"."""
+    return name.rpartition(".")[0]
 
 
 def _warning(report: GraphReport, refused: list[str]) -> str:

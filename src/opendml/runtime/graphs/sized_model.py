@@ -88,8 +88,9 @@ class SizedModel(Model):
                 pass
             if stream is None:
                 instance.dispatch()
-            elif (enqueue := instance.enqueue) is not None:
-                enqueue(stream)
+            else:
+                assert instance.enqueue is not None
+                instance.enqueue(stream)
         finally:
             instances.free.append(instance)
 

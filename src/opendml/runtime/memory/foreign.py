@@ -30,8 +30,9 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
     is_negated = getattr(value, "is_neg", None)
     if is_negated is not None and is_negated():  # DLPack exports PyTorch's memory without this sign
         raise InvalidArgument(f"{name}: a tensor with the negative bit set; use resolve_neg()")
-    if getattr(value, "requires_grad", False):
-        if sys.modules["torch"].is_grad_enabled():
+    torch = _torch_of(value)
+    if torch is not None and value.requires_grad:
+        if torch.is_grad_enabled():
             fix = "use detach(), or torch.no_grad() around the call"
             raise InvalidArgument(f"{name}: a {type(value).__name__} that requires a gradient; {fix}")
         value = value.detach()
@@ -71,8 +72,14 @@ def as_truth(result: Any) -> Any:
 
     Arrays of other libraries stay of DirectML's type.
     """
+    torch = _torch_of(result)
+    return result if torch is None else result.view(torch.bool)
+
+
+def _torch_of(array: Any) -> Any:
+    """Return PyTorch's module if an array is a tensor of it, else None."""
     torch = sys.modules.get("torch")
-    return result.view(torch.bool) if torch is not None and isinstance(result, torch.Tensor) else result
+    return torch if torch is not None and isinstance(array, torch.Tensor) else None
 
 
 def _library(array: Any) -> Any:
