@@ -54,6 +54,11 @@ class Recorder:
     constants: dict[str, tuple[int, int, object]] = field(default_factory=dict)
     checked: set[str] = field(default_factory=set)
 
+    @property
+    def has_plans(self) -> bool:
+        """True if plans were read or written."""
+        return any(name.endswith(".plan") for name in self.objects)
+
 
 _recorder: ContextVar[Recorder | None] = ContextVar("opendml_recorder", default=None)
 _reading: ContextVar[CompiledFile | None] = ContextVar("opendml_compiled_file", default=None)

@@ -9,8 +9,8 @@ from typing import Any
 
 from opendml.frontends.onnx.model import OnnxModel, load
 from opendml.frontends.onnx.model_file import read_model
+from opendml.frontends.onnx.saving import require_plans, self_contained
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
-from opendml.frontends.onnx.whole import require_plans, self_contained
 from opendml.logs import log
 from opendml.runtime.objects.device import Device
 from opendml.runtime.saved.write import write_compiled

@@ -122,6 +122,12 @@ class OnnxModel(Locked):
         return self._noted or (self._known is not None and self._known.is_read)
 
     @property
+    def _custom_operators(self) -> tuple[str, ...]:
+        """The operators that are functions of the program. A model that is not parsed has none."""
+        opened = self._opened
+        return () if callable(opened) else opened.custom
+
+    @property
     def kept_bytes(self) -> int:
         """The approximate bytes of packed weights, compiled graphs and temporary memory."""
         return self._cache.bytes
@@ -312,6 +318,16 @@ class OnnxModel(Locked):
         for each in size_combinations(sizes, tuple(dict.fromkeys(dimensions))):
             self.run({info.name: zeros_of(info.name, info.type, info.sizes, each) for info in self.inputs})
 
+    def _fixed_form(self) -> ExactForm:
+        """Return the sizes and types of the inputs.
+
+        Raises:
+            InvalidArgument: an input has open sizes.
+        """
+        fix = "call or warm up the model before"
+        zeros = {each.name: _zeros("save", each, fix) for each in self.inputs}
+        return tuple((name, each.shape, each.dtype) for name, each in zeros.items())
+
     def _met_forms(self) -> list[ExactForm]:
         """Return the sizes and types of inputs whose runs were compiled or read from the cache."""
         known: list[Any] = [] if self._known is None else self._known.forms
@@ -337,8 +353,11 @@ class OnnxModel(Locked):
         """
         with self._named():
             with importing:
-                from opendml.frontends.onnx.whole import explained
-            return explained(self, inputs)
+                from opendml.frontends.onnx.explaining import explained
+            missing = [each for each in self.inputs if each.name not in inputs]
+            zeros = {each.name: _zeros("explain", each, "an array is needed") for each in missing}
+            checked = self._checked({**zeros, **inputs})
+            return explained(self.parts(checked), {name: checked[name] for name in inputs})
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """Bind the model to packed NumPy arrays, for repeated dispatch with their sizes.
@@ -359,8 +378,10 @@ class OnnxModel(Locked):
         """
         with self._named():
             with importing:
-                from opendml.frontends.onnx.whole import bound
-            return bound(self, inputs, outputs)
+                from opendml.frontends.onnx.binding import bound
+                from opendml.runtime.graphs.model import require_names
+            require_names("outputs", outputs, self.output_names)
+            return bound(self._tracer, inputs, self._checked(inputs), outputs)
 
     def save(self, path: str | PathLike[str], *, compiled: bool = False) -> None:
         """Write the model to a file that `opendml.onnx.load` reads, with its fixed sizes and all weights.
@@ -379,8 +400,9 @@ class OnnxModel(Locked):
         """
         with self._named():
             with importing:
-                from opendml.frontends.onnx.whole import save
-            save(self, path, partial(load, device=self.device, limits=self._limits), compiled)
+                from opendml.frontends.onnx.saving import save
+            runs = (self._met_forms() or [self._fixed_form()]) if compiled else None
+            save(path, self._traced, runs, partial(load, device=self.device, limits=self._limits))
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
         """Run the model, and return its compiled graphs and the names of nodes outside of them, in order.
@@ -439,6 +461,17 @@ class _NamedRun(metered):
                 raise error
         except Error as known:
             raise known._within(self._model) from known
+
+
+def _zeros(method: str, info: TensorInfo, fix: str) -> np.ndarray[Any, Any]:
+    """Return zeros for an input of fixed sizes.
+
+    Raises:
+        InvalidArgument: it has open sizes. The message begins with the method and ends with what to do.
+    """
+    if info.type is None or info.sizes is None or not all(isinstance(size, int) for size in info.sizes):
+        raise InvalidArgument(f"{method}: input {info.name!r} has open sizes; {fix}")
+    return zeros_of(info.name, info.type, info.sizes, {})
 
 
 def _checked_input(info: TensorInfo, content: Any) -> Any:

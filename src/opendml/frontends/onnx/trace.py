@@ -203,6 +203,12 @@ class Tracer(Locked):
         """The names of the outputs."""
         return self._outputs
 
+    @property
+    def has_one_graph(self) -> bool:
+        """True if each run so far was one graph of DirectML's operators, and nothing else."""
+        steps = [step for steps in self._first_steps.values() for step in steps]
+        return all(isinstance(step.work, CompiledSegment) and step.next_state is None for step in steps)
+
     def run(self, given: Contents) -> list[Any]:
         """Return the outputs for inputs by name. An input with an initializer may be absent.
 
