@@ -73,7 +73,10 @@ def _call(facts: OperatorSchema) -> str:
     wanted = ", ".join(f'"{each.python_name}": {each.argument_name}' for each in optional_outputs(facts))
     arguments = [repr(facts.name), f"({inputs})", f"{{{attributes}}}", "out", "device"]
     arguments += [f"{name}={name}" for name in output_arguments(facts)]
-    arguments += [f"wanted={{{wanted}}}"] * bool(wanted) + ["graph=graph"] * is_source(facts)
+    if wanted:
+        arguments.append(f"wanted={{{wanted}}}")
+    if is_source(facts):
+        arguments.append("graph=graph")
     return f"call({', '.join(arguments)})"
 
 

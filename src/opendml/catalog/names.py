@@ -62,10 +62,10 @@ def missing(module: str, name: str, names: Sequence[str]) -> AttributeError:
     have that end. An operator may have the name in another library. Another name may be spelt alike.
     """
     near = _of_headers(name) or ending(name, names)
-    if near is None and not (hint := _elsewhere(name)):
-        near = nearest(name, names)
-    if near is not None:
-        hint = f"; did you mean {near!r}?"
+    hint = _elsewhere(name) if near is None else ""
+    if not hint:
+        near = near or nearest(name, names)
+        hint = f"; did you mean {near!r}?" if near else ""
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
 
 

@@ -109,7 +109,7 @@ def main() -> None:
 @options.size_options
 @options.limit_options
 @options.json_option("Print one JSON object with all results.")
-@options.idle_options
+@options.options_without_effect
 def run(model: Path | None, model_option: Path | None, **settings: Any) -> None:
     """Run MODEL: an ONNX model (FILE.onnx), a JSON model of Microsoft's DxDispatch tool ("-" is standard
     input), or a serialized DirectML graph (.bin), whose inputs are read from NAME.npy.

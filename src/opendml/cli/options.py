@@ -236,7 +236,7 @@ def _limits(texts: Iterable[str], untrusted: bool) -> Limits:
 _DIRECT3D = "it concerns Direct3D, which opendml does not need"
 _ONNX = "it concerns ONNX Runtime, which does not run the models here"
 _PIX = "it concerns captures of PIX, a tool for Direct3D"
-_IDLE_FLAGS = {
+_FLAGS_WITHOUT_EFFECT = {
     ("-S", "--show_dependencies"): "no component of DirectX is used; opendml --version tells the version",
     ("--print_commands",): "what every command did is printed anyway",
     ("--clear_shader_caches",): _DIRECT3D,
@@ -250,7 +250,7 @@ _IDLE_FLAGS = {
     ("-x", "--enable_ort_extensions"): _ONNX,
     ("--enable_onnx_profiling",): f"{_ONNX}; `opendml explain` shows the kernels and their times",
 }
-_IDLE_VALUES = {
+_VALUES_WITHOUT_EFFECT = {
     ("--max_gpu_time_measurements",): "the host takes the times, as many as there are measurements",
     ("-q", "--queue_type"): _DIRECT3D,
     ("--post_dispatch_barriers",): _DIRECT3D,
@@ -262,9 +262,9 @@ _IDLE_VALUES = {
 }
 
 
-def idle_options(command: Command) -> Command:
-    """Add DxDispatch's options that have nothing to do here: each warns with the reason."""
-    for options, is_flag in ((_IDLE_FLAGS, True), (_IDLE_VALUES, False)):
+def options_without_effect(command: Command) -> Command:
+    """Add DxDispatch's options that have no effect here to a command: each warns with the reason."""
+    for options, is_flag in ((_FLAGS_WITHOUT_EFFECT, True), (_VALUES_WITHOUT_EFFECT, False)):
         for names, reason in options.items():
             command = click.option(
                 *names,

@@ -70,9 +70,11 @@ class Failures:
             self.raise_any()
 
     def _add(self, error: InvalidArgument | Unsupported) -> None:
-        is_mistake = isinstance(error, InvalidArgument)
-        self._messages += error.failures if isinstance(error, InvalidArgument) else str(error).splitlines()
-        self._has_mistake = self._has_mistake or is_mistake
+        if isinstance(error, InvalidArgument):
+            self._messages += error.failures
+            self._has_mistake = True
+        else:
+            self._messages += str(error).splitlines()
 
     @property
     def messages(self) -> tuple[str, ...]:

@@ -40,8 +40,10 @@ class _Docstring:
 
 
 class _Signature:
-    """The signature of a desc class, made when it is read: without `self`, and without `**unknown`, by which
-    the constructor finds misspelt keywords."""
+    """The signature of a desc class, made when it is read.
+
+    It leaves out `self`, and `**unknown`, by which the constructor finds misspelt keywords.
+    """
 
     def __get__(self, instance: object, owner: type[OperatorDesc]) -> Signature:
         with importing:

@@ -48,7 +48,7 @@ def function_parameters(operator: OperatorSchema) -> list[str]:
         *(_OUTPUT_PARAMETERS[name] for name in output_arguments(operator)),
         f"out: {out_type(operator)} | None = None",
         "device: str | Device | None = None",
-        *("graph: Graph | None = None" for _ in range(is_source(operator))),
+        *(["graph: Graph | None = None"] if is_source(operator) else []),
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -93,7 +93,8 @@ def load(
 def read(path: Path) -> JsonNode:
     """Return the JSON value in the file `path` ("-" is standard input).
 
-    Raises InvalidArgument when there is none.
+    Raises:
+        InvalidArgument: there is none.
     """
     return JsonNode(json_text.read(path))
 
@@ -155,10 +156,8 @@ def _parse(
         command_nodes = root.member("commands").elements()
     meter().require("graph_parts", len(dispatchables or ()) + len(command_nodes), root.path)
     known = {name: each for name, each in (dispatchables or {}).items() if each is not None}
-    for dispatchable in known.values() if level is not None else ():
-        if isinstance(dispatchable.desc, OperatorDesc):
-            with failures.collected(), located(dispatchable.path):
-                validate(dispatchable.desc, feature_level=level)
+    if level is not None:
+        _validate(known.values(), level, failures)
     commands = []
     for name, dispatchable in known.items():
         with failures.collected(), suppress(UnknownPartError):
@@ -173,6 +172,14 @@ def _parse(
             sizes.require_used(onnx, root.at("dispatchables"))
     right = {name: resource for name, resource in (resources or {}).items() if resource is not None}
     return DispatchModel(right, known, tuple(commands))
+
+
+def _validate(dispatchables: Iterable[NamedDispatchable], level: FeatureLevel, failures: Failures) -> None:
+    """Collect what is wrong with operators at a feature level."""
+    for dispatchable in dispatchables:
+        if isinstance(dispatchable.desc, OperatorDesc):
+            with failures.collected(), located(dispatchable.path):
+                validate(dispatchable.desc, feature_level=level)
 
 
 def _parse_dispatchables(

@@ -74,8 +74,8 @@ class InferenceSession:
         sess_options: options; those that cannot change results have no effect.
         providers: ONNX Runtime's names, or pairs of a name and its options. The first one whose device is
             available is used (CUDAExecutionProvider: "cuda", CPUExecutionProvider: "cpu",
-            DmlExecutionProvider: "cuda" if there is one, else "cpu"). None: those of `sess_options`, or the
-            CPU, as if none is available.
+            DmlExecutionProvider: "cuda" if there is one, else "cpu"), or else the CPU. None: those of
+            `sess_options`.
         provider_options: a mapping for each provider, of which only `device_id` has an effect.
         limits: the limits of the session, as for `load`; ONNX Runtime has no such argument.
 
@@ -209,7 +209,7 @@ class InferenceSession:
         def work() -> None:
             try:
                 results, message = self.run(output_names, input_feed, run_options), ""
-            except Exception as error:
+            except Exception as error:  # Nobody waits for the thread, so the callback tells of all errors.
                 results, message = [], str(error) or type(error).__name__
             callback(results, user_data, message)
 

@@ -10,7 +10,13 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    OutputKind,
+    TensorArgument,
+)
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
@@ -38,20 +44,20 @@ class TorchProgram:
         state: the parameters, buffers and constants by name. A call writes the buffers that the module
             writes, which are copies of those of the exported program. Others are shared with it. Tensors can
             be written (`copy_`), but not exchanged: the compiled code relies on their types and sizes.
+
+    Args:
+        program: the exported program.
+        options: as of `load`, all by name.
+
+    Raises:
+        InvalidArgument: the program has inputs, outputs or nodes of a kind that cannot be compiled.
     """
 
     def __init__(self, program: ExportedProgram, options: Mapping[str, Any]) -> None:
         with sdpa_kernel(SDPBackend.MATH):
             program = program.run_decompositions(decompositions())
         signature = program.graph_signature
-        for spec in signature.input_specs:
-            if spec.kind not in _KINDS:
-                kinds = ", ".join(_KINDS.values())
-                raise InvalidArgument(f"torch.load: {spec.arg} is of kind {spec.kind.name}; can be {kinds}")
-        for result in signature.output_specs:
-            if result.kind not in _RESULTS:
-                kinds = ", ".join(sorted(each.name for each in _RESULTS))
-                raise InvalidArgument(f"torch.load: an output is of kind {result.kind.name}; can be {kinds}")
+        _require_kinds(signature)
         module = _without_checks(program.graph_module)
         nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._inputs, self._outputs = signature.input_specs, signature.output_specs
@@ -97,6 +103,11 @@ class TorchProgram:
         return tree_unflatten(outputs, self._out_spec)
 
     def _flattened(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Return the arguments of a call in the order of the program's own inputs.
+
+        Raises:
+            InvalidArgument: other keywords, or another structure than the program was exported for.
+        """
         names = self._in_spec.child(1).context
         if sorted(kwargs) != sorted(names):
             raise InvalidArgument(f"torch.load: keywords {sorted(kwargs)}; must be {sorted(names)}")
@@ -135,8 +146,8 @@ class TorchProgram:
             if not isinstance(tensor, torch.Tensor):
                 raise InvalidArgument(f"{label} is {type(tensor).__name__}; a tensor is needed")
             if tensor.dtype is not value.dtype or tensor.device.type != value.device.type:
-                kinds = f"{tensor.dtype} on {tensor.device}; {value.dtype} on {value.device}"
-                raise InvalidArgument(f"{label} is {kinds} is needed")
+                needed = f"{value.dtype} on {value.device} is needed"
+                raise InvalidArgument(f"{label} is {tensor.dtype} on {tensor.device}; {needed}")
             if tensor.dim() != value.dim():
                 raise InvalidArgument(f"{label} has {tensor.dim()} dimensions; {value.dim()} are needed")
             for axis, (size, known) in enumerate(zip(tensor.shape, value.shape, strict=True)):
@@ -147,7 +158,18 @@ class TorchProgram:
     def _require_size(
         self, label: str, size: int, known: Any, sizes: dict[Any, int], derived: list[tuple[str, int, Any]]
     ) -> None:
-        """Check a size. Keep that of a symbol, and list one that follows from symbols."""
+        """Check a size against what the program was exported for.
+
+        Args:
+            label: the size with its input, for errors.
+            size: the size.
+            known: the size in the program: a number, a symbol, or an expression of symbols.
+            sizes: the sizes of symbols so far; a new symbol is added.
+            derived: receives sizes that are expressions. They are checked when all symbols have sizes.
+
+        Raises:
+            InvalidArgument: the program does not serve the size.
+        """
         if isinstance(known, int):
             if size != known:
                 raise InvalidArgument(f"{label}; was exported for {known}")
@@ -160,6 +182,18 @@ class TorchProgram:
             derived.append((label, size, expression))
         elif sizes.setdefault(expression, size) != size:
             raise InvalidArgument(f"{label}; must be {sizes[expression]}, as of other inputs")
+
+
+def _require_kinds(signature: ExportGraphSignature) -> None:
+    """Raise InvalidArgument if a program has an input or an output of a kind that cannot be run."""
+    for spec in signature.input_specs:
+        if spec.kind not in _KINDS:
+            kinds = ", ".join(_KINDS.values())
+            raise InvalidArgument(f"torch.load: {spec.arg} is of kind {spec.kind.name}; can be {kinds}")
+    for result in signature.output_specs:
+        if result.kind not in _RESULTS:
+            kinds = ", ".join(sorted(each.name for each in _RESULTS))
+            raise InvalidArgument(f"torch.load: an output is of kind {result.kind.name}; can be {kinds}")
 
 
 def _require_derived(label: str, size: int, expression: Any, sizes: dict[Any, int]) -> None:

@@ -189,10 +189,8 @@ def joined(parts: Sequence[ExplainedGraph]) -> ExplainedGraph:
     kernels: list[ExplainedKernel] = []
     temporaries: list[ExplainedTemporary] = []
     for number, part in enumerate(parts):
-        first, labels = (
-            len(kernels),
-            {each.label: f"graphs[{number}].{each.label}" for each in part.operators},
-        )
+        first = len(kernels)
+        labels = {each.label: f"graphs[{number}].{each.label}" for each in part.operators}
         operators += [
             replace(
                 each,

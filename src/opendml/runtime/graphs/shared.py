@@ -97,7 +97,6 @@ def kept_memory(
     Returns:
         The memory of all that the executable keeps.
     """
-    # Threads that load one file at once prepare its constants once.
     with store.filling:
         kept = executable.kept
         keys: list[Hashable] = []

@@ -313,6 +313,9 @@ class GraphTensor:
     def swapaxes(self, first: int, second: int) -> GraphTensor:
         """Exchange two dimensions. No operator is added.
 
+        Args:
+            first, second: the dimensions; negative ones count from the end.
+
         Raises:
             InvalidArgument: a dimension that is not there.
         """
@@ -343,10 +346,17 @@ class GraphTensor:
         return self._without(axes, False)
 
     def unsqueeze(self, axis: int) -> GraphTensor:
-        """Insert a dimension of size 1, so that it has the number `axis`. No operator is added.
+        """Insert a dimension of size 1. No operator is added.
+
+        >>> import opendml as dml
+        >>> dml.Graph().input("x", dml.FLOAT32, [2, 3]).unsqueeze(-1)
+        <GraphTensor FLOAT32 [2, 3, 1]>
+
+        Args:
+            axis: the number of the new dimension in the result; a negative one counts from its end.
 
         Raises:
-            InvalidArgument: no place for it.
+            InvalidArgument: the result has no such dimension.
         """
         if not is_integer(axis, -self.ndim - 1, self.ndim):
             raise InvalidArgument(f"unsqueeze: {shown(axis)}; must be within [{-self.ndim - 1}, {self.ndim}]")
@@ -354,14 +364,17 @@ class GraphTensor:
         return self.reshape([*self.sizes[:place], 1, *self.sizes[place:]])
 
     def astype(self, data_type: DataTypeLike) -> GraphTensor:
-        """Return the elements in another type. Floats become integers by truncation.
+        """Return the elements in another type, by CAST. Floats become integers by truncation.
 
         >>> import opendml as dml
         >>> dml.Graph().input("x", dml.FLOAT32, [2, 3]).astype(dml.INT32)
         <GraphTensor INT32 [2, 3]>
 
+        Args:
+            data_type: the type.
+
         Raises:
-            InvalidArgument: no type.
+            InvalidArgument: no type, or one that CAST does not convert to.
         """
         type = as_member(TensorDataType, data_type)
         return self if type == self.data_type else self._call("CAST", (self,), output_type=data_type)
@@ -390,8 +403,8 @@ class GraphTensor:
         axes = list(range(self.ndim)) if given is None else list(_integers(function, (given,)))
         counted = [each + self.ndim if each < 0 else each for each in axes]
         if any(not 0 <= each < self.ndim for each in counted) or len({*counted}) < len(counted):
-            least = f"within [{-self.ndim}, {self.ndim - 1}], and each once"
-            raise InvalidArgument(f"{function}: axis {shown(given)}; must be {least}")
+            allowed = f"within [{-self.ndim}, {self.ndim - 1}], and each once"
+            raise InvalidArgument(f"{function}: axis {shown(given)}; must be {allowed}")
         return counted
 
     def _without(self, axes: Sequence[int], keeps: bool) -> GraphTensor:

@@ -19,11 +19,11 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.values import sequence_items
 from opendml.spec.wording import shown
 
-_BINDING = (
+_FIX_WHEN_BOUND = (
     "; the tensor is OWNED_BY_DML: give its array here, or leave it to an operator initializer "
     "(device.create_operator_initializer) and execute with a binding table"
 )
-_INITIALIZING = (
+_FIX_WHEN_INITIALIZED = (
     "; the tensor is OWNED_BY_DML: the initializer's table binds it, with "
     "bind_inputs([dml.BufferArrayBinding([...])])"
 )
@@ -102,8 +102,8 @@ def _bound_range(
             raise InvalidArgument(f"{label}: a buffer is bound; {which} at initialization")
         return None
     if memory is None:
-        hint = "" if not field.is_owned else _INITIALIZING if owned else _BINDING
-        raise InvalidArgument(f"{label}: nothing is bound{hint}")
+        fix = _FIX_WHEN_INITIALIZED if owned else _FIX_WHEN_BOUND
+        raise InvalidArgument(f"{label}: nothing is bound{fix if field.is_owned else ''}")
     return memory
 
 
