@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opendml.targets.memory import HostMemory
+from opendml.targets.output_memory import OutputMemory
 
 
 class Arenas:
@@ -16,11 +17,13 @@ class Arenas:
         self._free: list[HostMemory] = []
         self.most = 0
         """The largest need so far."""
+        self.outputs = OutputMemory()
+        """The memory of outputs that callers have dropped."""
 
     @property
     def free_bytes(self) -> int:
-        """The bytes of those that no dispatch has."""
-        return sum(memory.bytes.size for memory in list(self._free))
+        """The bytes of those that no dispatch has, and of dropped outputs."""
+        return sum(memory.bytes.size for memory in list(self._free)) + self.outputs.free_bytes
 
     def take(self, size: int) -> HostMemory:
         """Return an arena of at least `size` bytes for the caller alone.
@@ -44,6 +47,7 @@ class Arenas:
             self._free.append(memory)
 
     def shrink(self, most: int) -> None:
-        """Free arenas of more than `most` bytes, now or when they are given back."""
+        """Free arenas of more than `most` bytes, now or when they are given back, and dropped outputs."""
         self.most = most
         self._free[:] = [memory for memory in list(self._free) if memory.bytes.size <= most]
+        self.outputs.clear()

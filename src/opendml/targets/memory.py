@@ -17,7 +17,7 @@ from opendml.program.program import Layout
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_LARGE_BYTES = 64 * 1024
+LARGE_BYTES = 64 * 1024
 """Bytes of the smallest arrays that are aligned to ALIGNMENT."""
 
 
@@ -111,7 +111,7 @@ def array_maker(sizes: Sequence[int], type: np.dtype[Any]) -> Callable[[], Array
     function raises Unsupported if there is not enough memory for a large one.
     """
     size = math.prod(sizes) * type.itemsize
-    return partial(np.empty if size < _LARGE_BYTES else _aligned_array, sizes, type)
+    return partial(np.empty if size < LARGE_BYTES else _aligned_array, sizes, type)
 
 
 def _aligned_array(sizes: Sequence[int], type: np.dtype[Any]) -> Array:

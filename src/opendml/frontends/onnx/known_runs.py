@@ -25,7 +25,7 @@ from opendml.program.sizes import value_at
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory
 from opendml.runtime.graphs.work import require_run
-from opendml.targets.memory import address_of, array_maker
+from opendml.targets.memory import address_of
 from opendml.targets.sized_instances import SizedInstances
 
 if TYPE_CHECKING:
@@ -299,10 +299,13 @@ class KnownPlan:
             RunInput(each.name, each.buffer, each.type.numpy, sizes)
             for each, sizes in zip(self._inputs, tensors, strict=False)
         ]
+        computed = [each.tensor for each in self._outputs]
+        makers = self.arenas.outputs.makers(
+            [(sizes, each.type.numpy) for each, sizes in zip(computed, tensors[len(inputs) :], strict=True)]
+        )
         outputs = [
-            RunOutput(name, buffer, array_maker(sizes, type.numpy), each.type, shape)
-            for each, sizes, shape in zip(self._outputs, tensors[len(inputs) :], shapes, strict=True)
-            for name, buffer, type, _ in [each.tensor]
+            RunOutput(each.tensor.name, each.tensor.buffer, make, each.type, shape)
+            for each, make, shape in zip(self._outputs, makers, shapes, strict=True)
         ]
         contents = {
             each.name: np.array(

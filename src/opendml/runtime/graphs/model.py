@@ -48,7 +48,8 @@ from opendml.spec.wording import shown
 from opendml.targets.backend import StreamCall
 from opendml.targets.compiled_files import Recorder, recorded
 from opendml.targets.executable import Instance
-from opendml.targets.memory import Place, TensorMemory, address_of, array_maker
+from opendml.targets.memory import Place, TensorMemory, address_of
+from opendml.targets.output_memory import OutputMemory
 from opendml.targets.registry import backend_at, place_of
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Model(Locked):
         self._names, self._all_names = names, (*names, *output_names)
         self._deferred_constants, self._shared = deferred_constants, shared
         self._identities = identities or {}
+        self._output_memory = shared.arenas.outputs if shared else OutputMemory()
         self._arrays = {} if data is None else constants
         """The arrays of constants by the numbers of their buffers. The graph holds them for `save`, too."""
         self._lay_out(work)
@@ -110,7 +112,7 @@ class Model(Locked):
 
     def _lay_out(self, compiled: CompiledWork) -> None:
         """Use some compiled work, and note what calls need of the layouts of its tensors."""
-        work, names, output_names = compiled.work, self._names, self.output_names
+        work, names = compiled.work, self._names
         self._work, self._kernel_steps = compiled, compiled._kernel_steps
         self._input_layouts, self._output_layouts = work.inputs, work.outputs
         self._layouts = (*work.inputs, *work.outputs)
@@ -119,14 +121,15 @@ class Model(Locked):
             for number, (name, layout) in enumerate(zip(names, work.inputs, strict=True))
             if name is not None
         ]
-        self._makers = [
-            maker_of(number, name, layout)
-            for number, (name, layout) in enumerate(
-                zip(output_names, work.outputs, strict=True), len(work.inputs)
-            )
-        ]
+        self._makers = self._makers_of(work.outputs)
         self._numbers = [each[0] for each in self._expected] + [each[0] for each in self._makers]
         """The buffers of inputs, without constants, and of outputs."""
+
+    def _makers_of(self, layouts: Sequence[Layout]) -> list[tuple[int, str, Callable[[], Array]]]:
+        """Return the number and the name of each output, and a function that makes new arrays for it."""
+        makers = self._output_memory.makers([(each.sizes, each.type.numpy) for each in layouts])
+        first = len(self._names)
+        return list(zip(range(first, first + len(makers)), self.output_names, makers, strict=True))
 
     def __repr__(self) -> str:
         return f"<Model {self.device.kind}: {self._signature}>"
@@ -602,11 +605,6 @@ def needed_of(
 ) -> tuple[int, str, Any, tuple[int, ...], tuple[int, ...], int]:
     """Return what calls compare with an input: its type, sizes and strides, and bits that addresses lack."""
     return number, name, layout.type.numpy, layout.sizes, layout.strides, layout.type.bytes - 1
-
-
-def maker_of(number: int, name: str, layout: Layout) -> tuple[int, str, Callable[[], Array]]:
-    """Return the number and the name of an output, and a function that makes new arrays for it."""
-    return number, name, array_maker(layout.sizes, layout.type.numpy)
 
 
 MOST_HINTS = 8

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from opendml.locked import Locked
-from opendml.runtime.graphs.model import NEW_MEMORY, Model, maker_of, needed_of
+from opendml.runtime.graphs.model import NEW_MEMORY, Model, needed_of
 from opendml.runtime.graphs.shared import Footprint
 
 if TYPE_CHECKING:
@@ -45,9 +45,10 @@ class SizedModel(Model):
         self._expected = [
             needed_of(*each[:2], layouts[each[0]]) if each[0] in layouts else each for each in first._expected
         ]
-        self._makers = [
-            maker_of(*each[:2], layouts[each[0]]) if each[0] in layouts else each for each in first._makers
-        ]
+        outputs = first._output_layouts
+        self._makers = self._makers_of(
+            [layouts.get(number, layout) for number, layout in enumerate(outputs, len(self._names))]
+        )
 
     def __getattr__(self, name: str) -> Any:
         """Make all attributes of LATER, and return one of them."""
