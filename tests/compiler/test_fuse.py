@@ -432,6 +432,17 @@ def test_what_has_few_elements_is_computed_again() -> None:
     assert len(kernels) == 2
 
 
+def test_tests_of_indices_are_never_stored() -> None:
+    """Six convolutions with the same margins share the test of what is inside the image."""
+    graph = dml.Graph()
+    y = graph.input("x", dml.FLOAT32, [1, 32, 24, 24])
+    filters = graph.input("filters", dml.FLOAT32, [32, 32, 3, 3])
+    for _ in range(6):
+        y = dml.convolution(y, filters, start_padding=[1, 1], end_padding=[1, 1])
+    kernels = graph.compile({"y": y}, dml.Device("cpu", threads=1)).explain().kernels
+    assert [(kernel.result, kernel.operations > 1e6) for kernel in kernels] == [((1, 32, 24, 24), True)] * 6
+
+
 def test_results_over_the_same_elements_are_one_kernel() -> None:
     value = tanh(X_REPEATED)
     for _ in range(40):

@@ -15,6 +15,7 @@ from itertools import islice
 
 from opendml.compiler.view_algebra import IN_MEMORY, above_memory, computed_operands, walk
 from opendml.program.node import COLLECTIVE, FUNCTIONS, Node, Operation, View
+from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import are_same, hint_of, is_surely_less
 
 FUNCTION_OPERATIONS = 16
@@ -35,6 +36,19 @@ _HIDDEN_OPERATIONS = 2
 """Operations on each element that loads hide: scaled weights of 4 bits are best computed in the loader
 (H100)."""
 _LEAVES = IN_MEMORY | GIVEN
+_TESTS = (GIVEN - {Operation.SOURCE}) | {
+    Operation.ADD,
+    Operation.SUBTRACT,
+    Operation.MULTIPLY,
+    Operation.CONVERT,
+    Operation.LESS,
+    Operation.LESS_EQUAL,
+    Operation.EQUAL,
+    Operation.AND,
+    Operation.OR,
+    Operation.NOT,
+}
+"""Operations of a test of indices."""
 _INSTRUCTIONS = {**dict.fromkeys(FUNCTIONS, FUNCTION_OPERATIONS), Operation.ROUND: 2}
 """Instructions of operations that do not take one. A rounding takes none, but if it counts less, merging by
 the first fit leaves 16 rather than 13 kernels of ROI_ALIGN in FLOAT16."""
@@ -72,12 +86,26 @@ def costs_more_again(value: Node, kernels: int, prices: Prices, held: Container[
     Each of the `kernels` pays for its operations and for the bytes that it is made of down to `held` values.
     If it is stored, one kernel pays for these and for the value's bytes, and each kernel for reading these.
     """
+    if tests_indices(value):
+        return False
     # A size that changes may be large, so the value is small only if it is for all sizes.
     if kernels < 2 or is_surely_less(math.prod(value.sizes), prices.least_stored):
         return False
     own = prices.byte * value.type.bytes
     enough = own * (kernels + 1) / (kernels - 1)
     return (kernels - 1) * _operations(value, held, prices, enough) > own * (kernels + 1)
+
+
+def tests_indices(value: Node) -> bool:
+    """Return whether a value is a test of indices, such as whether an element of a window is inside an image.
+
+    No kernel finds it in memory. Where the mask of a load is a test of its indices, a loop ends before the
+    test fails, and overlapping windows are packed once.
+    """
+    if value.type is not ScalarType.BOOLEAN:
+        return False
+    nodes = list(islice(above_memory(value), MOST_COPIED + 1))
+    return len(nodes) <= MOST_COPIED and all(each.operation in _TESTS for each in nodes)
 
 
 def _operations(value: Node, held: Container[int], prices: Prices, enough: float) -> float:
