@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from reprlib import repr as shortened
 from typing import Any
 
 from opendml.errors import InvalidArgument, LimitExceeded, Unsupported
 from opendml.host_memory import host_memory
+from opendml.late_dataclass import dataclass
 
 _OWN_SHARE = 0.9
 """Fraction of the memory that a model of one's own may take: the rest is for the program around it."""

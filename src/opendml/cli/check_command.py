@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from opendml.frontends import dxdispatch
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.serialized.graph import read_graph
 from opendml.json_files.node import JsonNode
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.compilable import compilable_of
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name

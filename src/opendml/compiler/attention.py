@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel, KernelSequence, number_of, operations_of
+from opendml.late_dataclass import dataclass
 from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, convert, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 

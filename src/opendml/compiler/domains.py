@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
 
+from opendml.late_dataclass import dataclass
 from opendml.program.node import COLLECTIVE, PLACINGS, REDUCTIONS, SCANS, Node, Operation, broadcast, ordered
 
 

@@ -10,7 +10,7 @@ and so do products around a softmax (`attention`).
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from opendml.budget import check_time
@@ -35,6 +35,7 @@ from opendml.compiler.rewrites import (
 from opendml.compiler.sized import plain
 from opendml.compiler.views import with_views_moved
 from opendml.compiler.windows import with_windows_unrolled
+from opendml.late_dataclass import dataclass
 from opendml.program.carriers import has_four_bits
 from opendml.program.node import STORED, Node, Operation, Recurrence, ordered
 from opendml.program.program import Program, packed
@@ -66,7 +67,10 @@ class Abilities:
     reads_halves: bool = False
 
 
-def fuse(program: Program, abilities: Abilities = Abilities()) -> KernelProgram:
+_FEWEST_ABILITIES = Abilities()
+
+
+def fuse(program: Program, abilities: Abilities = _FEWEST_ABILITIES) -> KernelProgram:
     """Return the kernels of a program for a target with some abilities, and those that prepare its
     constants."""
     if not abilities.scatters_in_order:

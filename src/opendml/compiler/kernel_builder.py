@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
 from opendml.compiler.domains import Except, iteration_domain, moving_operands
 from opendml.compiler.kernel import Access, Kernel, number_of
+from opendml.late_dataclass import dataclass
 from opendml.program.node import (
     STORED,
     Node,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import Size, hint_of
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import greatest, hint_of, is_traced
 
 ALIGNMENT = 256

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.horizontal import are_few_accesses, fused_pair
 from opendml.compiler.kernel import Access, Kernel, KernelSequence, fingerprint, number_of, renumbered
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, ordered, rebuild, source, with_operands
 from opendml.program.sizes import hint_of
 

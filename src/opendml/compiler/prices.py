@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import islice
 
 from opendml.compiler.view_algebra import IN_MEMORY, above_memory, computed_operands, walk
+from opendml.late_dataclass import dataclass
 from opendml.program.node import COLLECTIVE, FUNCTIONS, Node, Operation, View
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import are_same, hint_of, is_surely_less

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import index
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, KernelSequence, Repeat
 from opendml.compiler.kernel_builder import KernelBuilder, Location
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Recurrence
 from opendml.program.program import Program
 

@@ -7,12 +7,12 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import NoReturn, TypeVar
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.json_files.text import JsonObject
+from opendml.late_dataclass import dataclass
 from opendml.spelling import MOST_COMPARED, close_matches
 
 T = TypeVar("T")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from opendml.late_dataclass import dataclass
 from opendml.operators.quantization import aligned, less_zero_point, requantized
 from opendml.operators.registry import defines
 from opendml.program.functions import (

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
+from opendml.late_dataclass import dataclass
 from opendml.operators.regions import Samples, aligned_samples
 from opendml.operators.registry import defines
 from opendml.program.functions import equal, index_of_maximum, minimum, reduce_maximum, reduce_sum, select

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from operator import add
 from typing import Any, NamedTuple
 
+from opendml.late_dataclass import dataclass
 from opendml.operators.registry import defines
 from opendml.operators.resampling import clamped
 from opendml.program.functions import (

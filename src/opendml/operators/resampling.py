@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from opendml.late_dataclass import dataclass
 from opendml.operators.registry import defines
 from opendml.program.functions import ceiling, floor, maximum, minimum, rounded, select, wide_enough
 from opendml.program.node import Node, Operation, apply, constant, convert, counted

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opendml.errors import Unsupported
+from opendml.late_dataclass import dataclass
 from opendml.operators.registry import defines
 from opendml.operators.resampling import (
     MOST_LISTED,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
+from opendml.late_dataclass import dataclass
 from opendml.program.common_math import even, float32_bits, odd, polynomial, with_sign_of, with_signed_zero
 from opendml.program.functions import (
     equal,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from opendml.late_dataclass import dataclass
 from opendml.program.common_math import (
     EXPONENT_BIAS,
     LOG,

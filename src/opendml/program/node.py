@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.sizes import as_number, is_traced, is_unit
 

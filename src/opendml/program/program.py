@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import hint_of, index_range, is_unit

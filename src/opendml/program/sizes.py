@@ -32,7 +32,6 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial, reduce
 from threading import get_ident
@@ -40,6 +39,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.program.polynomials import (
     Interval,

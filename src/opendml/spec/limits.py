@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.naming import nearest, operator_name

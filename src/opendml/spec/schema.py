@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 from opendml.across_forks import cached_property
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import operator_facts
 from opendml.spec.feature_level import level_named

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from opendml.late_dataclass import dataclass
 from opendml.spec.enums import DATA_TYPE_BITS, FeatureLevel, TensorDataType, TensorFlags
 from opendml.spec.facts import enum_facts
 from opendml.spec.fault import Fault, wrong_rank, wrong_type

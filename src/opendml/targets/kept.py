@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from opendml.compiler.kernel import Recipe
 from opendml.compiler.memory import aligned
+from opendml.late_dataclass import dataclass
 from opendml.program.program import Layout
 from opendml.targets.executable import Instance
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from opendml.compiler.memory import ALIGNMENT
 from opendml.errors import Unsupported
+from opendml.late_dataclass import dataclass
 from opendml.program.program import Layout
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 
 from opendml.compiler.kernel import KernelProgram
+from opendml.late_dataclass import dataclass
 
 Timer = Callable[[], float]
 """Runs some work and returns the seconds that it took."""

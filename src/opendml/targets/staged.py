@@ -7,12 +7,13 @@ lie in memory between two programs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 
 from opendml.compiler.kernel import Recipe
 from opendml.compiler.memory import place
+from opendml.late_dataclass import dataclass
 from opendml.targets.arenas import Arenas
 from opendml.targets.executable import Executable, Instance
 from opendml.targets.kept import Kept

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import cast, part, permuted, shaped, widened
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from opendml.frontends.dxdispatch.model import (
 from opendml.frontends.dxdispatch.timing import Repetition, measure
 from opendml.frontends.dxdispatch.values import Bytes, Elements, decode, encode
 from opendml.json_files.node import Failures
+from opendml.late_dataclass import dataclass
 from opendml.runtime.memory.host_array import data_type_of
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.device import Device

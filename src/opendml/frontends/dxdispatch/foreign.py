@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from opendml.frontends.dxdispatch.model import BindPoint
 from opendml.frontends.dxdispatch.values import Bytes
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.serialized.graph import SerializedGraph
+from opendml.late_dataclass import dataclass
 from opendml.runtime.memory.host_array import data_type_of
 from opendml.runtime.memory.packing import from_buffer, to_buffer
 from opendml.runtime.objects.compiled import CompiledOperator

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from opendml.frontends.dxdispatch.model import (
 from opendml.frontends.dxdispatch.resources import ramp, values_of
 from opendml.frontends.dxdispatch.values import encode
 from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode, read_graph
+from opendml.late_dataclass import dataclass
 from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc

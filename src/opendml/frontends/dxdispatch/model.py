@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opendml.folders import within
 from opendml.frontends.dxdispatch.values import Bytes
+from opendml.late_dataclass import dataclass
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc

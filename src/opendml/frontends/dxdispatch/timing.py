@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -25,6 +25,7 @@ from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo, tensor_info
 from opendml.frontends.onnx.trace import Tracer
 from opendml.frontends.onnx.values import RuntimeValue, sizes_of_type
+from opendml.late_dataclass import dataclass
 from opendml.runtime.objects.device import as_device
 
 

@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported, l
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.registry import CONVERTERS, OWN, Converter
 from opendml.frontends.onnx.values import array_of, stored_type
+from opendml.late_dataclass import dataclass
 from opendml.spec.values import as_counts, is_integer
 from opendml.spec.wording import shown
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from opendml.across_forks import cached_property, importing
+from opendml.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device

@@ -6,12 +6,13 @@ This module works without the `onnx` package.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opendml.across_forks import importing
+from opendml.late_dataclass import dataclass
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.memory import Place, TensorMemory

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import zip_longest
 from typing import Any
@@ -18,6 +18,7 @@ import onnx
 
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.node import OnnxNode
+from opendml.late_dataclass import dataclass
 
 POINTER_BYTES = 8
 """Bytes of an element that is a Python object, such as a string."""

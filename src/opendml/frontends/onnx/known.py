@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +37,7 @@ from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo, type_of, type_text
 from opendml.frontends.onnx.weights import Weights
 from opendml.garbage import collection_paused
+from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from opendml.budget import meter
 from opendml.frontends.onnx.tensor_info import type_of, type_text
+from opendml.late_dataclass import dataclass
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions, IntegerArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from google.protobuf.message import Message  # type: ignore[import-untyped,unuse
 
 from opendml.across_forks import cached_property
 from opendml.frontends.onnx.attributes import defaults_of, value_of
+from opendml.late_dataclass import dataclass
 
 ONNX_ERRORS = (
     onnx.checker.ValidationError,

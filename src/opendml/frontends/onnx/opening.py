@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import onnx
@@ -19,6 +18,7 @@ from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import tensor_info
 from opendml.frontends.onnx.trace import Tracer, TraceStep
 from opendml.frontends.onnx.weights import Weights
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.traced_model import TracedModel, has_plans
 from opendml.runtime.objects.device import Device

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -44,6 +44,7 @@ from opendml.frontends.onnx.values import (
     sizes_of_type,
     stored_type,
 )
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.caches import CachedContents, Grown
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.graph import Graph

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:

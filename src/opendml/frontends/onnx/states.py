@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from opendml.across_forks import cached_property
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Value
+from opendml.late_dataclass import dataclass
 
 Values = ChainMap[str, Value]
 """Values by the names of tensors, in immutable layers; the first layer wins."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opendml.across_forks import importing
+from opendml.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     import onnx

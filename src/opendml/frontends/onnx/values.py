@@ -8,7 +8,7 @@ of the graph's tensor, because DirectML has no tensors without dimensions and no
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -18,6 +18,7 @@ import numpy as np
 from opendml.across_forks import importing
 from opendml.errors import InvalidArgument
 from opendml.frontends.common.types import computed_type_of
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import is_traced
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnxruntime.providers import is_available
+from opendml.late_dataclass import dataclass
 from opendml.spec.values import as_member
 from opendml.spec.wording import member_words, shown
 

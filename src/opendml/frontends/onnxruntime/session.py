@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +23,7 @@ from opendml.frontends.onnxruntime.devices import (
 from opendml.frontends.onnxruntime.options import RunOptions, SessionOptions
 from opendml.frontends.onnxruntime.providers import DEVICES, Provider, choose_provider
 from opendml.frontends.onnxruntime.values import IOBinding, OrtValue, element_type_of, type_text
+from opendml.late_dataclass import dataclass
 from opendml.spec.wording import shown
 from opendml.targets.backend import require_threads
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from opendml.frontends.pydirectml.enumerations import DataType, TensorDataType, 
 from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.frontends.pydirectml.expressions import Expression, InPlace, Scope, known, truth
 from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
+from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.packing import from_buffer

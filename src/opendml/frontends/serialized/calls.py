@@ -7,13 +7,14 @@ strides, and a copy otherwise. A window becomes SLICE1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from opendml.errors import Unsupported
 from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode
+from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.stages import window_of

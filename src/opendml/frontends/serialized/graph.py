@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from opendml.errors import Error, InvalidArgument, Unsupported, located
 from opendml.folders import Folder, within
 from opendml.frontends.serialized.flatbuffers import read_flatbuffer, write_flatbuffer
 from opendml.frontends.serialized.nodes import read_operator, written_operator
+from opendml.late_dataclass import dataclass
 from opendml.model_files import read_file
 from opendml.runtime.graphs.desc import (
     ConstantNode,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from opendml.frontends.torch.indices import checked
+from opendml.late_dataclass import dataclass
 from opendml.spec.wording import counted
 
 _logger = logging.getLogger("opendml.torch")

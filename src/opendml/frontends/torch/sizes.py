@@ -6,7 +6,6 @@ A graph that cannot be traced is compiled for each of the sizes that it meets.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -19,6 +18,7 @@ from torch.fx.node import map_arg
 from opendml.frontends.torch.conversion import outputs_of
 from opendml.frontends.torch.partition import DividedGraph, GraphRun
 from opendml.frontends.torch.symbols import Symbols, Tracing, Untraceable, values_at
+from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.logs import log
 from opendml.program.buckets import ranges_of

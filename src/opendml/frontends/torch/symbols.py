@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -14,6 +14,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from opendml.frontends.common.dimensions import UsedDimensions
+from opendml.late_dataclass import dataclass
 from opendml.program.size_values import Conditions, Values
 from opendml.program.sizes import (
     GREATEST,

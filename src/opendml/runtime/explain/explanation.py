@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.console import RenderableType
 
 from opendml.across_forks import importing
 from opendml.folders import replacing
+from opendml.late_dataclass import dataclass
 from opendml.runtime.explain.wording import SHORTEST, time_text
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from opendml.floating_point import default_mode
+from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.program.program import Program
 from opendml.runtime.program import program_of

@@ -7,12 +7,12 @@ memory of its own instead: the input and the output are views of one buffer that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.late_dataclass import dataclass
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.layout_copies import CopiesOnStream

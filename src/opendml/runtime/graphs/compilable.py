@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.base import GraphBase, build
 from opendml.runtime.graphs.steps import GraphData
 from opendml.runtime.graphs.tensor import GraphTensor

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from opendml.late_dataclass import dataclass
 from opendml.runtime.described import buffer_text
 from opendml.runtime.objects.operator import Operator
 from opendml.spec.values import text_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.targets.arenas import Arenas
 from opendml.targets.compiled_files import Recorder, constant_key, current_file, recorder

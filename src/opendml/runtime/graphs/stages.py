@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from opendml.late_dataclass import dataclass
 from opendml.operators.registry import define
 from opendml.program.node import Node, Operation, bitcast, convert, expanded, ordered, source
 from opendml.program.program import Layout, Program, packed

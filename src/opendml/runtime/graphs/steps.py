@@ -7,13 +7,14 @@ numbers. Front doors build this form through `Graph`. Saving, serializing and co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import Relation, value_at
 from opendml.runtime.program import tensors_of
 from opendml.spec.enums import FeatureLevel, TensorDataType

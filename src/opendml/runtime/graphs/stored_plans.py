@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from opendml.late_dataclass import dataclass
 from opendml.logs import log
 from opendml.program.buckets import Bucket
 from opendml.program.digest import program_digest

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ from opendml.budget import meter
 from opendml.compiler.in_place import joined_inputs
 from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
+from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.program.buckets import WIDE, Bucket, bucket_of, ranges_of

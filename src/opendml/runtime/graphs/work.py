@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from opendml.budget import meter
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node
 from opendml.program.program import Layout, Program
 from opendml.program.steps import repeats_of, steps_of

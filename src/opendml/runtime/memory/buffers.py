@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.foreign import as_numpy

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.memory import Place

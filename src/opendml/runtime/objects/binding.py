@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.described import buffer_text

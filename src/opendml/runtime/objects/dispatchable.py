@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opendml.late_dataclass import dataclass
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.runtime.objects.named import Named
 

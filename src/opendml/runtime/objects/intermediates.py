@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from os import PathLike
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from opendml.errors import Error, InvalidArgument
 from opendml.folders import replacing_within
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.work import Watched
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.wording import shown

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from opendml.across_forks import cached_property
 from opendml.errors import InvalidArgument
+from opendml.late_dataclass import dataclass
 from opendml.program.program import Layout
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.runtime.objects.binding import BufferArrayBinding, bindings_of, tensor_range

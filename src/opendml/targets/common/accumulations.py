@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from opendml.late_dataclass import dataclass
 from opendml.program.functions import logical_and, logical_not, logical_or, select
 from opendml.program.node import SEARCHES, Node, Operation, apply, constant, convert, source
 from opendml.program.scalar_type import ScalarType

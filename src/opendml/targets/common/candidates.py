@@ -12,8 +12,9 @@ a kernel, by integer arithmetic alone. So a kept decision serves launches of oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from opendml.late_dataclass import dataclass
 
 Query = TypeVar("Query")
 Choice = TypeVar("Choice")

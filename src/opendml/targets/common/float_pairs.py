@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.kernel import number_of
 from opendml.compiler.parameters import value_of_word
 from opendml.errors import Unsupported
+from opendml.late_dataclass import dataclass
 from opendml.program.functions import maximum, minimum, multiply_add, select, square_root
 from opendml.program.node import COLLECTIVE, Node, Operation, apply, constant, convert, ordered, source
 from opendml.program.scalar_type import ScalarType, number_in

@@ -10,12 +10,13 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from opendml.across_forks import remembering
 from opendml.compiler.kernel import Access, Kernel
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, View, ordered
 
 Result = TypeVar("Result")

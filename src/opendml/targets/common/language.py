@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from opendml.compiler.kernel import number_of
 from opendml.errors import Unsupported
+from opendml.late_dataclass import dataclass
 from opendml.program.node import COMPARISONS, Node, Operation, always_needed, is_rare, ordered
 from opendml.program.scalar_type import ScalarType
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.lines import placing_in
 from opendml.targets.common.passes import pass_count
 

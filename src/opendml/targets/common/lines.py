@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from opendml.compiler.domains import moving_operands
 from opendml.compiler.kernel import placing_of
+from opendml.late_dataclass import dataclass
 from opendml.program.node import SCANS, Node, Operation, apply, ordered, source
 from opendml.program.scalar_type import ScalarType
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from enum import Enum, IntEnum
 from functools import cache, lru_cache
 from typing import Any, Generic, TypeVar
 
 from opendml.compiler.kernel import fingerprint, number_of
+from opendml.late_dataclass import dataclass
 from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 

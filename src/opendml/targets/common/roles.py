@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from opendml.compiler.attention import Attention, attention_of
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import Loop, loops_over, merged_neighbours
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node
 from opendml.targets.common.guards import loads_of
 

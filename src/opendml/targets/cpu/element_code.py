@@ -6,8 +6,8 @@ An item is a block of one row, a whole short row, or a block of rows and columns
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu import ir

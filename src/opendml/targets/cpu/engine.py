@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Self
 
@@ -22,6 +21,7 @@ import llvmlite.binding as llvm
 from opendml.across_forks import compiling, importing
 from opendml.budget import check_time
 from opendml.errors import Unsupported
+from opendml.late_dataclass import dataclass
 from opendml.logs import tell
 from opendml.signals import deferred_signals
 from opendml.targets.cpu.compile_workers import WorkerPool, worker_count

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import setitem
 from struct import Struct
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import is_traced
 from opendml.targets.arenas import Arenas
 from opendml.targets.cpu.engine import MachineCode

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, innermost_loop, loop_nest
+from opendml.late_dataclass import dataclass
 from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.program.sizes import Size, are_same, greatest, hint_of
 from opendml.targets.common.candidates import Candidate

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from opendml.compiler.kernel import number_of
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level, Step

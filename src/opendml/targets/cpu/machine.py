@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import llvmlite.binding as llvm
 
 from opendml.across_forks import compiling
 from opendml.errors import Unsupported
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.machine import Machine
 from opendml.targets.cpu.threads import available_threads
 

@@ -3,11 +3,11 @@ parameters at run time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+from opendml.late_dataclass import dataclass
 from opendml.program.node import ordered
 from opendml.targets.common.launch import NUMBER
 from opendml.targets.common.pattern import AccessPattern, KernelPattern, Level

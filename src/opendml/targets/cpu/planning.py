@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Container, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from opendml.compiler.memory import aligned
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain
+from opendml.late_dataclass import dataclass
 from opendml.program.program import Program
 from opendml.program.sizes import greatest, hint_of, is_traced
 from opendml.targets.cpu.contraction.chain import is_chained

@@ -11,12 +11,13 @@ import math
 import sys
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from opendml.budget import check_time
 from opendml.compiler.kernel import Kernel
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import Answers, Size, Trace, hint_of, is_traced
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of

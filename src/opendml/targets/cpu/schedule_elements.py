@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.compiler.prices import operation_count
+from opendml.late_dataclass import dataclass
 from opendml.program.node import ordered
 from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

@@ -3,10 +3,11 @@ or in chunks that threads share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Operation, ordered
 from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

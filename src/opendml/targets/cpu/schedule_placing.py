@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, LoopNest, line_nest
+from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

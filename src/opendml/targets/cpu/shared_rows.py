@@ -4,10 +4,10 @@ what the row before it read."""
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, LoopNest
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.sizes import Size, greatest, is_surely_less, least
 from opendml.targets.cpu.pattern import LINE, Reading, SharedReadings

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 
 from opendml.compiler.kernel import (
@@ -35,6 +35,7 @@ from opendml.compiler.kernel import (
 from opendml.compiler.loops import Loop, loops_over
 from opendml.compiler.memory import Temporary
 from opendml.compiler.sized import plain
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, apply, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest

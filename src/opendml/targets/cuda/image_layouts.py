@@ -8,9 +8,10 @@ temporary move along it in the other order. Copies took 190 of 1640 us of ResNet
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel, KernelSequence, number_of
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Operation, ordered
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.channels_last import copies_of

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
+from opendml.late_dataclass import dataclass
 from opendml.program.node import REDUCTIONS, SCANS, ordered
 from opendml.program.sizes import Size
 from opendml.targets.common.candidates import Candidate

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.machine import Machine
 
 _INSTRUCTIONS = 128

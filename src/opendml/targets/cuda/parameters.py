@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.across_forks import cached_property
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES

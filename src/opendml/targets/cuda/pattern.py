@@ -4,9 +4,9 @@ parameters at run time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.pattern import AccessPattern, KernelPattern, Level, Step
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import Loop
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.contraction_source import contraction_of, loads_beside

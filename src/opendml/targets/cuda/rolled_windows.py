@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, number_of, renumbered
 from opendml.compiler.sized import plain
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, apply, ordered, source
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import loads_of

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from opendml.across_forks import cached_property
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest, least

@@ -7,10 +7,10 @@ How queries are divided changes no bit of the results: each takes the same keys 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import Loop
+from opendml.late_dataclass import dataclass
 from opendml.program.node import REDUCTIONS, Node, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

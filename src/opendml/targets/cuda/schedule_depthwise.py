@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from operator import index
 
 from opendml.compiler.kernel import Kernel, number_of
 from opendml.compiler.loops import Loop
 from opendml.compiler.sized import plain
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

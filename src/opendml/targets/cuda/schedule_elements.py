@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.loops import Loop
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import PANEL, SHARED_INSTRUCTIONS, instructions, reading

@@ -7,11 +7,12 @@ share the keys of a matrix if there are too few matrices for all multiprocessors
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import index
 
 from opendml.compiler.kernel import Kernel, number_of
 from opendml.compiler.loops import Loop
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of, loads_of

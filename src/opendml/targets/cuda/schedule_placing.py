@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import index
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import line_nest
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

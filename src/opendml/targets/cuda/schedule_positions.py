@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.candidates import Estimate
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import reading

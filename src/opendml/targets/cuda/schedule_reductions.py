@@ -11,10 +11,11 @@ H200), since a cluster starts only when all of its blocks fit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from opendml.compiler.kernel import operations_of
+from opendml.late_dataclass import dataclass
 from opendml.program.node import REDUCTIONS, Operation, ordered
 from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

@@ -6,9 +6,9 @@ the time of all lines: threads read one tile of elements after the other, and id
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.launch import power_of_two
 from opendml.targets.cuda.costs import DEVICE_MEETING, thread_meeting

@@ -7,8 +7,9 @@ sorted.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import least
 from opendml.targets.common.candidates import Estimate, Refusal
 from opendml.targets.common.launch import power_of_two

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.compiler.prices import operation_count
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import least

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any
 
+from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.api import check, driver_module
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation
 from opendml.targets.cuda.tensor_map import (
     ADDRESS_ALIGNMENT,

@@ -6,7 +6,6 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import permuted, shaped
@@ -14,6 +13,7 @@ from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.operators.matrix import product
 from opendml.frontends.onnx.registry import converts
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.tensor_desc import packed_strides
 

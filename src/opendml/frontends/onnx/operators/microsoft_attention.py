@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -15,6 +14,7 @@ from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type
 from opendml.frontends.onnx.operators.microsoft_quantized import float_product
 from opendml.frontends.onnx.registry import MICROSOFT, converts
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import index
 
@@ -17,6 +17,7 @@ from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.operators.matrix import product
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, stored_type
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import Size, is_traced
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType

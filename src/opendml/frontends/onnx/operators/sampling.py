@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -17,6 +16,7 @@ from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type
 from opendml.frontends.onnx.operators.matrix import product
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array
+from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from opendml.frontends.common.pooling import end_padding
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion
+from opendml.late_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ a number is too large or too small to be split, the part holds float32 instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64, POINTER, Code, internal_function

@@ -6,12 +6,13 @@ The division of rows changes no bit of the results: each row takes in the same k
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import index
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.compiler.sized import plain
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import greatest
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.roles import attention_roles

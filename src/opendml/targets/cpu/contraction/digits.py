@@ -12,9 +12,9 @@ numbers, infinities and NaN are rests as a whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, Code, internal_function

@@ -7,8 +7,9 @@ divided depends on sizes alone, so that threads change no bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.chain import (

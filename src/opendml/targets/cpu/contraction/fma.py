@@ -4,8 +4,8 @@ one column of A, each element broadcast, and one row of B, in vectors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, internal_function

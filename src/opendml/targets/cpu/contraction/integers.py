@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from opendml.compiler.kernel import Kernel
+from opendml.late_dataclass import dataclass
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference, is_byte, is_still

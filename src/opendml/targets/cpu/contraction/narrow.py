@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from opendml.compiler.kernel import Kernel, number_of
+from opendml.late_dataclass import dataclass
 from opendml.program.carriers import has_four_bits
 from opendml.program.node import FUNCTIONS, Node, Operation, convert, ordered, source, with_operands
 from opendml.program.scalar_type import ScalarType

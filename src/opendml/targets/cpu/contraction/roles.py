@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
 from opendml.compiler.loops import loops_over, merged_neighbours
+from opendml.late_dataclass import dataclass
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.roles import product_roles

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.contraction.amx_tilings import amx_image_tilings, amx_int8_tilings, amx_tilings
 from opendml.targets.cpu.contraction.arithmetic import F32

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from opendml.late_dataclass import dataclass
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.arithmetic import F32

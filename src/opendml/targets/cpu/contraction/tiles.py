@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from opendml.compiler.kernel import Kernel
+from opendml.late_dataclass import dataclass
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import Seen

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from itertools import product
 
 from opendml.compiler.loops import loops_over, merged_neighbours
+from opendml.late_dataclass import dataclass
 from opendml.targets.common.launch import power_of_two
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (

@@ -1,0 +1,171 @@
+"""Dataclasses whose methods are made late are those of `dataclasses`."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from dataclasses import FrozenInstanceError, field, fields, replace
+from typing import Any
+
+import pytest
+
+from opendml import late_dataclass
+
+
+def made_with(dataclass: Any) -> list[type]:
+    """Return classes with all features that the library uses, made by one decorator."""
+
+    @dataclass(frozen=True, slots=True)
+    class Point:
+        """A point."""
+
+        x: int
+        y: int = 2
+        tags: list[str] = field(default_factory=list, compare=False, repr=False)
+
+    @dataclass(frozen=True)
+    class Named(Point):
+        """A point with a name, and attributes that are no fields."""
+
+        name: str = field(default="", kw_only=True)
+        length: int = field(init=False, default=7)
+
+    @dataclass(frozen=True, kw_only=True)
+    class Checked:
+        """A class that changes its fields."""
+
+        x: int
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "x", abs(self.x))
+
+    @dataclass(frozen=True, slots=True)
+    class Same:
+        """A class with its own comparison."""
+
+        x: int
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Same)
+
+        def __hash__(self) -> int:
+            return 5
+
+        def __repr__(self) -> str:
+            return "same"
+
+    @dataclass(frozen=True, slots=True, eq=False, repr=False)
+    class Plain:
+        """A class whose objects are equal to themselves alone."""
+
+        x: int = 0
+
+    @dataclass(frozen=True, slots=True)
+    class Empty:
+        """A class without fields."""
+
+    return [Point, Named, Checked, Same, Plain, Empty]
+
+
+PAIRS = list(zip(made_with(late_dataclass.dataclass), made_with(dataclasses.dataclass), strict=True))
+
+
+@pytest.fixture(params=PAIRS, ids=lambda pair: pair[0].__name__)
+def pair(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    """A class with late methods, and one of `dataclasses`."""
+    return request.param  # type: ignore[no-any-return]
+
+
+def arguments(of: Any) -> dict[str, Any]:
+    """Return arguments for all parameters that must be given."""
+    return {name: -3 for name, each in inspect.signature(of).parameters.items() if each.default is each.empty}
+
+
+def test_signatures_are_equal(pair: tuple[Any, Any]) -> None:
+    late, usual = (inspect.signature(each) for each in pair)
+    assert [(each.name, each.kind, each.annotation) for each in late.parameters.values()] == [
+        (each.name, each.kind, each.annotation) for each in usual.parameters.values()
+    ]
+    assert late.return_annotation == usual.return_annotation
+    assert pair[0].__match_args__ == pair[1].__match_args__
+
+
+def test_objects_have_equal_fields_and_text(pair: tuple[Any, Any]) -> None:
+    late, usual = (of(**arguments(of)) for of in pair)
+    assert dataclasses.asdict(late) == dataclasses.asdict(usual)
+    assert repr(late).split(" object")[0] == repr(usual).split(" object")[0]
+    assert hasattr(late, "__dict__") == hasattr(usual, "__dict__")
+
+
+def test_comparisons_are_equal(pair: tuple[Any, Any]) -> None:
+    results = []
+    for of in pair:
+        one, same, other = of(**arguments(of)), of(**arguments(of)), object()
+        results.append([one == one, one == same, one == other, hash(one) == hash(same), one != same])
+    assert results[0] == results[1]
+    if len(pair[0].__match_args__) > 1:
+        one, other = pair[0](1), pair[0](2)
+        assert one != other
+        assert one == replace(other, x=1)
+        assert {one: "found"}[replace(other, x=1)] == "found"
+
+
+def test_fields_cannot_be_set_or_deleted(pair: tuple[Any, Any]) -> None:
+    messages = []
+    for of in pair:
+        made = of(**arguments(of))
+        for act in (lambda made: setattr(made, "x", 1), lambda made: delattr(made, "x")):
+            with pytest.raises((FrozenInstanceError, TypeError)) as error:
+                act(made)
+            messages.append(str(error.value).replace("type object", ""))
+    if fields(pair[0]):
+        assert messages[:2] == messages[2:]
+
+
+def test_missing_and_unknown_arguments_raise_equal_errors(pair: tuple[Any, Any]) -> None:
+    for given in ({"unknown": 1}, {}):
+        errors = []
+        for of in pair:
+            try:
+                of(**given)
+                errors.append("")
+            except TypeError as error:
+                errors.append(str(error))
+        assert errors[0] == errors[1]
+
+
+def test_factories_make_an_object_each() -> None:
+    late = PAIRS[0][0]
+    assert late(1).tags == []
+    assert late(1).tags is not late(1).tags
+    assert late(1, tags=["a"]).tags == ["a"]
+
+
+def test_objects_are_copied_and_replaced(pair: tuple[Any, Any]) -> None:
+    made = pair[0](**arguments(pair[0]))
+    assert type(copy.copy(made)) is pair[0]
+    assert dataclasses.asdict(copy.deepcopy(made)) == dataclasses.asdict(made)
+    assert dataclasses.asdict(replace(made)) == dataclasses.asdict(made)
+
+
+@late_dataclass.dataclass(frozen=True, slots=True)
+class Pickled:
+    """A class that can be found by its name."""
+
+    x: int
+    y: tuple[int, ...] = ()
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_objects_are_pickled(protocol: int) -> None:
+    assert pickle.loads(pickle.dumps(Pickled(1, (2, 3)), protocol)) == Pickled(1, (2, 3))
+
+
+def test_parts_are_matched() -> None:
+    match Pickled(4, (5,)):
+        case Pickled(x, (y,)):
+            assert (x, y) == (4, 5)
+        case _:
+            raise AssertionError
