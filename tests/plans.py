@@ -83,7 +83,7 @@ def check_words(model: dml.Model, **sizes: int) -> int:
     """
     count = 0
     for traced in traces_of(model):
-        open_sizes = {name: sizes[name] for name in traced._dimensions}
+        open_sizes = {name: sizes[name] for name in traced.maker.dimensions}
         if all(size == 1 for name, size in sizes.items() if name not in open_sizes):
             count += check_words_of(traced, open_sizes)
     return count
@@ -97,7 +97,7 @@ def check_words_of(traced: TracedModel, open_sizes: Mapping[str, int]) -> int:
         if work is None:
             continue
         count += 1
-        if traced._traced is None:  # The plan is a stored one.
+        if traced.maker.traced is None:  # The plan is a stored one.
             traced._fuse_later()
         if 1 in open_sizes.values():
             continue  # Launches of larger sizes keep a loop over one element.
@@ -123,7 +123,7 @@ def _constructed(
 ) -> tuple[Job, int]:
     """Return the launches that a plan's choices construct with hints in the bucket of some sizes, and the
     bytes of their arena."""
-    program = traced._traced
+    program = traced.maker.traced
     assert isinstance(program, CpuTracedProgram)
     chosen = partial(at_sizes, sizes=plan.hints)
     ranges = zip(sizes, ranges_of(sizes.values()), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,12 +20,15 @@ from opendml.compiler.memory import place
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain
+from opendml.compiler.stored_kernels import kernels_from_json, kernels_to_json
 from opendml.program.carriers import carried
 from opendml.program.node import Operation, ordered
 from opendml.program.program import Program
 from opendml.program.size_values import Conditions, Values
 from opendml.program.sizes import Dimension, Relation, Trace, hint_of
+from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.targets.common.forms import key_of
 from opendml.targets.cpu.planning import _abilities
 from tests.plans import exactly, traces_of
 from tools.operator_case import Form, Strided, Typed
@@ -75,6 +79,25 @@ def _lines(kernel: Kernel) -> Iterator[str]:
     yield str([names[id(each)] for each in kernel.values])
 
 
+def read_again(program: KernelProgram, trace: Trace) -> KernelProgram:
+    """Return kernels that were written as JSON and read, after a comparison with those written."""
+    written = WrittenSizes()
+    content = json.dumps([kernels_to_json(program, written), written.table()])
+    kernels, table = json.loads(content)
+    read = kernels_from_json(kernels, ReadSizes(table, trace))
+    assert described(read) == described(program)
+    assert replace(read, kernels=(), initializers=()) == replace(program, kernels=(), initializers=())
+    for own, others in ((read.kernels, program.kernels), (read.initializers, program.initializers)):
+        assert [key_of(each) for each in own] == [key_of(each) for each in others]
+        assert nodes_of(own) == nodes_of(others)
+    return read
+
+
+def nodes_of(kernels: Sequence[Kernel]) -> int:
+    """Return the number of nodes, of which kernels may share some."""
+    return len({id(node) for kernel in kernels for node in ordered(kernel.values)})
+
+
 # Operators
 
 
@@ -122,6 +145,7 @@ def kept_size(form: Form, size: int) -> int | None:
         form, size = with_size(form, size, size | 1), size | 1
     trace = Trace({"n": Dimension(size)})
     traced = fused(with_size(form, size, trace.size("n")).case(type).program)
+    traced = read_again(traced, trace)
     holds, guards = Conditions(trace.guards), dict(trace.guards)
     assert holds({"n": size}), guards
     others = (2 * size, size + 1, size - 1, size // 2, 4 * size, size + 7)
@@ -238,7 +262,7 @@ def test_a_graph_with_traced_sizes_has_the_kernels_of_exact_sizes(
 ) -> None:
     hints = GRAPHS[build]
     trace = Trace({name: Dimension(hint) for name, hint in hints.items()})
-    traced = kernels_of(build, {name: trace.size(name) for name in hints}, abilities)
+    traced = read_again(kernels_of(build, {name: trace.size(name) for name in hints}, abilities), trace)
     assert not [size for relation, size in trace.guards if relation is Relation.ZERO]
     assert described(plain(traced)) == described(kernels_of(build, hints, abilities))
     holds, generator = Conditions(trace.guards), random.Random(0)

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -214,13 +214,91 @@ def test_a_bucket_is_traced_for_its_first_size_alone(work: Work, monkeypatch: py
     assert [[each.tobytes() for each in loaded(rows(n)).values()] for n in (11, 15, 9)] == expected
 
 
-def test_another_bucket_of_a_known_model_is_traced_once(work: Work) -> None:
+@pytest.mark.parametrize("make", [model, folded])
+def test_another_bucket_of_a_known_model_is_neither_parsed_nor_fused(
+    make: Callable[[], bytes], work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = [*map(rows, (9, 20, 10, 1, 300, 2))]
+    with monkeypatch.context() as block:
+        block.setenv(object_cache.PLANS_VARIABLE, "0")
+        expected, _ = work.of(lambda: results(make(), *sizes))
+    work.of(lambda: results(make(), sizes[0]))
+    found, counts = work.of(lambda: results(make(), *sizes))
+    assert found == expected
+    assert counts["parsed"] == counts["fused"] == 0
+    assert counts["scheduled"] > 0
+    assert work.of(lambda: results(make(), *sizes)) == (expected, NOTHING)
+    assert work.of(lambda: results(make(), rows(30)))[1] == NOTHING
+
+
+def cut(path: Path, content: bytes) -> Iterator[object]:
+    """Yield other content for a file of a graph, which `write_object` writes."""
+    data = json.loads(content)
+    graph = data["graph"]
+    yield from (None, {}, *({**data, name: "?"} for name in data))
+    yield from ({**data, "graph": {**graph, name: "?"}} for name in graph)
+    yield {**data, "graph": {**graph, "kernels": {**graph["kernels"], "nodes": [["NO", "F", [], [], 0, 0]]}}}
+
+
+def test_damaged_graphs_are_traced_again(work: Work, tmp_path: Path) -> None:
+    expected, _ = work.of(lambda: results(model(), rows(9), rows(20)))
+    for path in (tmp_path / "cache").glob("*.plan"):
+        path.unlink()
     work.of(lambda: results(model(), rows(9)))
-    expected, counts = work.of(lambda: results(model(), rows(9), rows(20), rows(10)))
-    assert counts["parsed"] == counts["fused"] == 1
-    assert work.of(lambda: results(model(), rows(9), rows(20), rows(10))) == (expected, NOTHING)
-    _, counts = work.of(lambda: results(model(), rows(30)))
-    assert counts == NOTHING
+    files = {path: path.read_bytes()[32:] for path in (tmp_path / "cache").glob("*.plan")}
+    ((graph, content),) = [each for each in files.items() if b'"graph"' in each[1]]
+    for changed in cut(graph, content):
+        for path in (tmp_path / "cache").glob("*.plan"):
+            if path not in files:
+                path.unlink()
+        object_cache.write_object(graph.stem, json.dumps(changed).encode(), "plan")
+        assert work.of(lambda: results(model(), rows(9), rows(20)))[0] == expected
+
+
+def test_threads_that_meet_other_buckets_plan_them_from_one_graph(work: Work) -> None:
+    counts = [9, 20, 40, 80, 300, 3, 12, 17]
+    expected = [each for n in counts for each in work.of(partial(results, model(), rows(n)))[0]]
+    for path in Path(os.environ["OPENDML_CACHE_DIRECTORY"]).glob("*.plan"):
+        path.unlink()
+    work.of(lambda: results(model(), rows(9)))
+
+    def run() -> list[bytes]:
+        loaded = dml.onnx.load(model())
+        with ThreadPoolExecutor(4) as threads:
+            found = threads.map(lambda n: [each.tobytes() for each in loaded(rows(n)).values()], counts * 2)
+            return [each for some in found for each in some]
+
+    found, took = work.of(run)
+    assert found == expected * 2
+    assert took["parsed"] == took["fused"] == 0
+
+
+RUN_IN_ANY_ORDER = """
+import random, sys
+import numpy as np, opendml as dml
+loaded, order = dml.onnx.load(sys.argv[1]), [2, 3, 9, 20, 33, 70, 300, 5]
+random.Random(int(sys.argv[2])).shuffle(order)
+for n in order:
+    x = np.linspace(-1, 1, 48 * n, dtype=np.float32).reshape(n, 48)
+    print(n, *[each.tobytes().hex() for each in loaded(x).values()])
+"""
+
+
+def test_processes_that_write_one_store_at_once_agree(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(folded())
+    variables = {"OPENDML_CACHE_DIRECTORY": str(tmp_path / "cache"), object_cache.PLANS_VARIABLE: "1"}
+
+    def started(seed: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", RUN_IN_ANY_ORDER, str(tmp_path / "model.onnx"), str(seed)]
+        return subprocess.Popen(command, env=os.environ | variables, stdout=subprocess.PIPE, text=True)
+
+    lines = list[list[str]]()
+    for seeds in ((1, 2), (3,)):
+        for process in [started(seed) for seed in seeds]:
+            lines.append(sorted(process.communicate()[0].splitlines()))
+            assert process.returncode == 0
+    assert len(lines[0]) == 8
+    assert lines[0] == lines[1] == lines[2]
 
 
 SUM = """<ir_version: 8, opset_import: ["" : 17]>

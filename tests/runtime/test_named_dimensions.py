@@ -18,8 +18,8 @@ from opendml.errors import InvalidArgument
 from opendml.program.buckets import ranges_of
 from opendml.runtime.graphs import traced_model
 from opendml.runtime.graphs.named_model import NamedModel
+from opendml.runtime.graphs.plan_maker import hints_in
 from opendml.runtime.graphs.steps import ViewStep
-from opendml.runtime.graphs.traced_model import hints_in
 from opendml.runtime.saved.read import loaded
 from opendml.targets.cpu import engine, planning, schedule
 from opendml.targets.cpu.executable import CpuInstance, CpuSizedInstance

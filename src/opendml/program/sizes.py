@@ -585,6 +585,13 @@ class Trace(Locked):
         if self._narrows and type(value) is Size:
             self._narrow(relation, value.polynomial)
 
+    def restore(self, guards: Iterable[tuple[Relation, Size | TracedFloat]]) -> None:
+        """Record guards of a stored trace, which its hints meet."""
+        for relation, value in guards:
+            self.guards.setdefault((relation, value), "a stored trace")
+            if self._narrows and type(value) is Size:
+                self._narrow(relation, value.polynomial)
+
     def _narrow(self, relation: Relation, polynomial: Polynomial) -> None:
         """Narrow the range of an atom by a guard that is linear in it alone."""
         monomial, factor = polynomial[-1]

@@ -189,6 +189,29 @@ class DeviceBackend(ABC):
         """
         return None
 
+    def stored_traced(self, program: TracedProgram, written: Callable[[Any], Any]) -> dict[str, Any] | None:
+        """Return a traced program as JSON, from which another process makes it again. None: it cannot.
+
+        Its "constants" are the numbers of the constants that its plans may read.
+
+        Args:
+            program: the program.
+            written: makes JSON of its numbers (`WrittenSizes`).
+        """
+        return None
+
+    def traced_from_stored(
+        self, data: dict[str, Any], read: Callable[[Any], Any], threads: int | None
+    ) -> TracedProgram | None:
+        """Return the traced program that `stored_traced` has made JSON of. None: the device stores none.
+
+        Args:
+            data: the JSON.
+            read: makes numbers of their JSON (`ReadSizes`).
+            threads: threads that share a dispatch, at most. None: all that the process may use.
+        """
+        return None
+
     @abstractmethod
     def timers(self, instance: Instance) -> list[Timer]:
         """Return timers for an instance whose tensors are all bound.

@@ -1,9 +1,10 @@
 """ONNX models that were run before on this machine: neither parsed nor traced again.
 
 The cache folder has a file for each model, with its inputs and outputs. For each form of inputs and bucket of
-their open sizes it has plans of the graph that the model became (`known_runs`). Both are found by a digest of
-the bytes of the model without the data of large initializers. If the trace read such data, as folding does,
-the file has their digests too. The `onnx` package and the importer are not imported for a known run.
+their open sizes it has plans of the graph that the model became (`known_runs`). For each form it has the
+graph, too, from which other buckets are planned (`known_graphs`). All are found by a digest of the bytes of
+the model without the data of large initializers. If the trace read such data, as folding does, they have its
+digests. The `onnx` package and the importer are not imported for a known run.
 """
 
 from __future__ import annotations
@@ -12,20 +13,22 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 
-from opendml.across_forks import cached_property
+from opendml.across_forks import cached_property, importing
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.forms import Dimensions, Form, Symbols, forms_of, symbols_of
 from opendml.frontends.onnx.known_runs import (
+    GraphFacts,
     KnownPlan,
     KnownRun,
     PlanToWrite,
@@ -42,6 +45,7 @@ from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
 from opendml.program.buckets import Bucket, bucket_of
+from opendml.runtime.graphs.plan_maker import PlanMaker, note_sizes
 from opendml.runtime.graphs.shared import kept_memory
 from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file, recorder
@@ -59,9 +63,10 @@ from opendml.targets.object_cache import (
 from opendml.targets.registry import backend_of
 
 if TYPE_CHECKING:
+    from opendml.frontends.onnx.known_graphs import KnownGraph
     from opendml.runtime.graphs.model_cache import ModelCache
     from opendml.targets.backend import DeviceBackend
-    from opendml.targets.executable import Executable
+    from opendml.targets.executable import Executable, TracedExecutable
 
 Array = np.ndarray[Any, Any]
 
@@ -199,6 +204,7 @@ class KnownModel(Locked):
     ) -> None:
         super().__init__()
         self.content, self.backend, self.file = content, backend, file
+        self._threads = threads
         own = f"{_digest_without_data(content)}\n{circumstances} {threads}"
         text = f"{own}\n{_versions()}\n{backend.circumstances()}"
         self._key = hashlib.sha256(text.encode()).hexdigest()
@@ -207,6 +213,12 @@ class KnownModel(Locked):
         """The open dimensions of the inputs; None: the declarations are not known."""
         self._plans: dict[_Form, list[KnownPlan]] = {}
         """The plans that this process has read or made, by the forms of runs."""
+        self._graphs: dict[Hashable, list[KnownGraph]] = {}
+        """The graphs that this process has read, by forms."""
+        self._written_graphs = WeakSet[PlanMaker]()
+        """The makers of plans of the graphs that this process has written."""
+        self._only_sizes: dict[str, int] = {}
+        """The only size of each dimension in the runs of this process; 0: it had several."""
         self._runs: dict[Hashable, KnownRun] = {}
         """The runs of these plans by the exact sizes and types of their inputs."""
         self._is_new = False
@@ -310,6 +322,7 @@ class KnownModel(Locked):
         form = self._form_of(inputs, dimensions)
         if form is None:
             return None
+        note_sizes(self._only_sizes, dimensions)
         plans = self._plans_of(form) if reads else self._plans.get(form, [])
         for plan in list(plans):
             if not plan.serves(dimensions) or not self._is_started(plan, plans, form, models):
@@ -318,7 +331,52 @@ class KnownModel(Locked):
             if run is not None:
                 self._note_first(form, dimensions)
                 return run
+        planned = self._planned(form, dimensions, bool(plans), models) if reads else None
+        run = None if planned is None else planned.at(dimensions)
+        if planned is not None and run is not None:
+            self._add(planned, form)
+            self._note_first(form, dimensions)
+        return run
+
+    def _planned(
+        self, form: _Form, dimensions: Dimensions, has_others: bool, models: ModelCache
+    ) -> KnownPlan | None:
+        """Return a new plan of a graph in the cache for sizes that no plan serves, and write it there.
+
+        None: no graph has such a plan.
+        """
+        for graph in self._graphs_of(form[0]):
+            made = graph.plan(dimensions, has_others)
+            if made is None:
+                continue
+            plan, key = KnownPlan(made.guards, made.facts), self._key_of(form)
+            if not self._use(plan, made.executable, graph.constants, models):
+                continue
+            data = made.to_json(self.backend)
+            if data is not None:
+                own = [[number, *graph.constants[number]] for number in constants_of(made.executable)]
+                _write(free_key(key, _read), {**data, "constants": own, "read": graph.read})
+            return plan
         return None
+
+    def _graphs_of(self, forms: tuple[tuple[str, Form], ...]) -> list[KnownGraph]:
+        """Return the graphs in the cache of runs with some forms of inputs."""
+        found = self._graphs.get(forms)
+        if found is None:
+            with importing:
+                from opendml.frontends.onnx.known_graphs import KnownGraph
+            found = list[KnownGraph]()
+            for key in numbered_keys(self._graph_key(forms)):
+                data = _read(key)
+                if data is None:
+                    break
+                try:
+                    if self._is_read_same(data):
+                        found.append(KnownGraph(data, self.backend, self._threads, self._only_sizes))
+                except _DAMAGED as error:
+                    log.debug("known graph %s cannot be read: %s", key, error)
+            self._graphs[forms] = found
+        return found
 
     def _plans_of(self, form: _Form) -> list[KnownPlan]:
         """Return the plans of a form, those in the cache if this process has none."""
@@ -360,16 +418,46 @@ class KnownModel(Locked):
         assert plan.source is not None
         data, read = plan.source
         try:
-            if any(_digest(self._at(*place)) != digest for *place, digest in data["read"]):
-                log.debug("known plan %s: initializers that its trace read have changed", key)
+            if not self._is_read_same(data):
                 return False
             executable = self.backend.from_stored(data["plan"], read)
-            constants = {number: self._constant(place) for number, place, _ in data["constants"]}
-            identities = {number: _identity(identity) for number, _, identity in data["constants"]}
+            places = {number: each for number, *each in data["constants"]}
         except _DAMAGED as error:
             log.debug("known plan %s cannot be read: %s", key, error)
             return False
-        if executable is None:
+        if executable is None or not self._use(plan, executable, places, models):
+            return False
+        plan.on_forget = partial(self._forget, plan, form)
+        tell("a known plan: %s loaded, and constants packed, in %.2f s", key, time.perf_counter() - began)
+        return True
+
+    def _is_read_same(self, data: Mapping[str, Any]) -> bool:
+        """Return whether the initializers that the trace of a plan or a graph read are the same now."""
+        is_same = all(_digest(self._at(*place)) == digest for *place, digest in data["read"])
+        if not is_same:
+            log.debug("known model %s: initializers that its trace read have changed", self._key)
+        return is_same
+
+    def _use(
+        self,
+        plan: KnownPlan,
+        executable: TracedExecutable,
+        places: Mapping[int, Sequence[Any]],
+        models: ModelCache,
+    ) -> bool:
+        """Start a plan with its executable, for which constants are packed. Return whether that is possible.
+
+        Args:
+            plan: the plan.
+            executable: its executable.
+            places: the place or the content of each constant, and its identity.
+            models: has the memory that all sizes share.
+        """
+        try:
+            constants = {number: self._constant(places[number][0]) for number in constants_of(executable)}
+            identities = {number: _identity(places[number][1]) for number in constants}
+        except _DAMAGED as error:
+            log.debug("the constants of a known plan cannot be read: %s", error)
             return False
         own = sum(each.size for each in executable.kept)
         meter().require_memory(own, "the prepared tensors of a graph")
@@ -379,10 +467,12 @@ class KnownModel(Locked):
 
         kept = kept_memory(executable, self.backend, identities, models.shared.constants, fill)
         plan.start(executable, kept, models.shared.arenas)
-
-        plan.on_forget = partial(self._forget, plan, form)
-        tell("a known plan: %s loaded, and constants packed, in %.2f s", key, time.perf_counter() - began)
         return True
+
+    def _add(self, plan: KnownPlan, form: _Form) -> None:
+        """Use a plan for later runs of this process."""
+        plan.on_forget = partial(self._forget, plan, form)
+        self._plans[form] = [*self._plans.get(form, ()), plan][-MOST_PLANS:]
 
     def _forget(self, plan: KnownPlan, form: _Form) -> None:
         """Drop a plan and its runs. It is read again when it is needed."""
@@ -395,7 +485,8 @@ class KnownModel(Locked):
         self,
         inputs: Mapping[str, Any],
         written: PlanToWrite,
-        constants: Mapping[int, tuple[Array, Any]],
+        plan: KnownPlan,
+        constant: Callable[[int], tuple[Array, Any]],
         read: Sequence[Array],
     ) -> bool:
         """Write the plan of a run to the cache, and use it for later runs of this process too.
@@ -405,37 +496,81 @@ class KnownModel(Locked):
         Args:
             inputs: the inputs of the run.
             written: the plan.
-            constants: the constants that the executable reads, and their identities.
+            plan: the same plan for the runs of this process, started.
+            constant: returns the constant of a number, and its identity.
             read: the large initializers whose contents the trace has read.
         """
         dimensions: Dimensions = {}
         form = self._form_of(inputs, dimensions)
-        if form is None:
+        sources = self._sources(constants_of(written.executable), constant, read)
+        data = None if form is None or sources is None else written.to_json(self.backend)
+        if form is None or sources is None or data is None:
             return False
-        key = self._key_of(form)
-        places = {number: self._place(array) for number, (array, _) in constants.items()}
-        stored = sum(constants[number][0].nbytes for number, place in places.items() if place is None)
-        if stored > _MOST_STORED_BYTES:
-            return False
-        if sum(each.nbytes for each in read) > _MOST_READ_BYTES or None in map(self._place, read):
-            return False
-        data = written.to_json(self.backend)
-        if data is None:
-            return False
-        data |= {
+        _write(free_key(self._key_of(form), _read), {**data, **sources})
+        self._note_first(form, dimensions)
+        with self._lock:
+            self._add(plan, form)
+        return True
+
+    def write_graph(
+        self,
+        inputs: Mapping[str, Any],
+        maker: PlanMaker,
+        facts: GraphFacts,
+        constant: Callable[[int], tuple[Array, Any]],
+        read: Sequence[Array],
+    ) -> None:
+        """Write the graph of a run to the cache, unless it is there. Other buckets are planned from it.
+
+        Args:
+            inputs: the inputs of the run.
+            maker: makes the plans of the graph.
+            facts: those of the graph.
+            constant, read: those of `write_run`.
+        """
+        form = self._form_of(inputs, {})
+        if form is None or maker in self._written_graphs:
+            return
+        self._written_graphs.add(maker)
+        with importing:
+            from opendml.frontends.onnx.known_graphs import graph_to_json
+        data = graph_to_json(maker, facts, self.backend)
+        sources = None if data is None else self._sources(data["graph"]["constants"], constant, read)
+        if data is None or sources is None:
+            return
+        content = json.dumps({**data, **sources}, separators=(",", ":")).encode()
+        for key in numbered_keys(self._graph_key(form[0])):
+            known = read_object(key, _KIND)
+            if known is None:
+                write_object(key, content, _KIND)
+            if known is None or known == content:
+                return
+
+    def _sources(
+        self,
+        numbers: Iterable[int],
+        constant: Callable[[int], tuple[Array, Any]],
+        read: Sequence[Array],
+    ) -> dict[str, Any] | None:
+        """Return as JSON where constants lie or what they are, and the digests of what a trace has read.
+
+        None: it is too much.
+        """
+        found = {number: constant(number) for number in numbers}
+        places = {number: self._place(array) for number, (array, _) in found.items()}
+        stored = sum(found[number][0].nbytes for number, place in places.items() if place is None)
+        if stored > _MOST_STORED_BYTES or sum(each.nbytes for each in read) > _MOST_READ_BYTES:
+            return None
+        read_places = [self._place(each) for each in read]
+        if None in read_places:
+            return None
+        return {
             "constants": [
                 [number, places[number] or array_to_json(array), identity]
-                for number, (array, identity) in constants.items()
+                for number, (array, identity) in found.items()
             ],
-            "read": [[*(self._place(each) or ()), _digest(each)] for each in read],
+            "read": [[*(place or ()), _digest(each)] for place, each in zip(read_places, read, strict=True)],
         }
-        _write(free_key(key, _read), data)
-        self._note_first(form, dimensions)
-        plan = written.known()
-        plan.on_forget = partial(self._forget, plan, form)
-        with self._lock:
-            self._plans[form] = [*self._plans.get(form, ()), plan][-MOST_PLANS:]
-        return True
 
     def _form_of(self, inputs: Mapping[str, Any], dimensions: Dimensions) -> _Form | None:
         """Return the form and the bucket of a run, and add its dimensions. None: an input is no array."""
@@ -448,6 +583,10 @@ class KnownModel(Locked):
         """Return the key of runs of a form in a bucket."""
         forms, bucket = form
         return hashlib.sha256(f"{self._key}\n{_forms_to_json(forms)}\n{bucket}".encode()).hexdigest()
+
+    def _graph_key(self, forms: tuple[tuple[str, Form], ...]) -> str:
+        """Return the key of graphs of runs with some forms of inputs."""
+        return hashlib.sha256(f"{self._key}\n{_forms_to_json(forms)}\ngraph".encode()).hexdigest()
 
     def _place(self, array: Array) -> list[Any] | None:
         """Return where an array or its copy lies in the bytes of the model. None: elsewhere."""
@@ -472,6 +611,15 @@ class KnownModel(Locked):
 
     def _constant(self, place: Sequence[Any]) -> Array:
         return self._at(*place) if isinstance(place[0], int) else array_from_json(place)
+
+
+def constants_of(executable: Executable) -> list[int]:
+    """Return the numbers of the constants that an executable reads."""
+    numbers = set[int]()
+    for each in executable.kept:
+        is_copy = each.copied_from is not None
+        numbers.update(each.recipe.constants if is_copy else executable.constants_of(each.step))
+    return sorted(numbers)
 
 
 def _fill(

@@ -98,40 +98,26 @@ class RunOutput(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PlanToWrite:
-    """A plan of this process, which other processes may read.
+class GraphFacts:
+    """All that is known of a graph beside its code and its guards. It is the same for all of its plans.
 
     Args:
-        executable: the code and the launches, perhaps with traced sizes.
-        guards: those of the sizes.
         others: guards over other traces, each with dimensions that must have certain values.
         inputs, outputs: the tensors that the graph reads and computes.
         numbers: the inputs that follow from sizes.
         kernel_steps: the kernel steps of a dispatch.
         own_bytes: bytes that a run holds beside constants and temporaries.
-        kept: the prepared constants of the executable.
-        arenas: the arenas of its runs.
-        before: the holder of the trace that has made the plan.
     """
 
-    executable: TracedExecutable
-    guards: Guards
     others: Sequence[tuple[Mapping[str, int], Guards]]
     inputs: Sequence[PlanTensor]
     outputs: Sequence[PlanOutput]
     numbers: Sequence[PlanNumbers]
     kernel_steps: int
     own_bytes: int
-    kept: Sequence[PreparedMemory]
-    arenas: Arenas
-    before: Sequence[Holder]
 
-    def to_json(self, backend: DeviceBackend) -> dict[str, Any] | None:
-        """Return the plan as JSON. None: its executable cannot be stored."""
-        written = WrittenSizes()
-        plan = backend.stored(self.executable, written)
-        if plan is None:
-            return None
+    def to_json(self, written: WrittenSizes) -> dict[str, Any]:
+        """Return the facts as JSON, whose sizes are in the table of `written`."""
         others = []
         for exact, guards in self.others:
             own = WrittenSizes()
@@ -144,9 +130,7 @@ class PlanToWrite:
         def tensor(of: PlanTensor) -> list[Any]:
             return [of.name, of.buffer, of.type.name, sizes(of.sizes)]
 
-        data = {
-            "plan": plan,
-            "guards": written.guards(self.guards),
+        return {
             "others": others,
             "inputs": [tensor(each) for each in self.inputs],
             "outputs": [
@@ -158,74 +142,19 @@ class PlanToWrite:
             "kernel_steps": written(self.kernel_steps),
             "own_bytes": self.own_bytes,
         }
-        return {**data, "sizes": written.table()}
-
-    def known(self) -> KnownPlan:
-        """Return the plan for the runs of this process, which are possible now."""
-        plan = KnownPlan(
-            self.guards,
-            self.others,
-            self.inputs,
-            self.outputs,
-            self.numbers,
-            self.kernel_steps,
-            self.own_bytes,
-        )
-        plan.before = self.before
-        plan.start(self.executable, self.kept, self.arenas)
-        return plan
-
-
-class KnownPlan:
-    """A plan of a graph, of this process or another one.
-
-    Args:
-        guards: those of the sizes.
-        others: guards over other traces, each with dimensions that must have certain values.
-        inputs, outputs: the tensors that the graph reads and computes.
-        numbers: the inputs that follow from sizes.
-        kernel_steps: the kernel steps of a dispatch.
-        own_bytes: bytes that a run holds beside constants and temporaries.
-    """
-
-    def __init__(
-        self,
-        guards: Guards,
-        others: Sequence[tuple[Mapping[str, int], Guards]],
-        inputs: Sequence[PlanTensor],
-        outputs: Sequence[PlanOutput],
-        numbers: Sequence[PlanNumbers],
-        kernel_steps: int,
-        own_bytes: int,
-    ) -> None:
-        self._guards, self._conditions = guards, Conditions(guards)
-        self._others = [(exact, Conditions(each)) for exact, each in others]
-        self._inputs, self._outputs = inputs, outputs
-        self._tensors = [*inputs, *[each.tensor for each in outputs]]
-        self._numbers, self._steps, self.own_bytes = numbers, kernel_steps, own_bytes
-        self.kept: Sequence[PreparedMemory] | None = None
-        """The prepared constants, once the plan is started."""
-        self.source: tuple[dict[str, Any], ReadSizes] | None = None
-        """The JSON that it was made of and what reads its sizes, until the plan is started."""
-        self.before: Sequence[Holder] = ()
-        """The holder of the trace that has made the plan. It stays in memory while the plan is used."""
-        self.on_forget: Callable[[], object] = lambda: None
-        """Is called when the plan is dropped."""
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> KnownPlan:
-        """Return a plan that `PlanToWrite.to_json` has made JSON of.
+    def from_json(cls, data: dict[str, Any], read: ReadSizes) -> GraphFacts:
+        """Return the facts that `to_json` has made JSON of.
 
         Raises:
-            LookupError, TypeError, ValueError: it is damaged.
+            LookupError, TypeError, ValueError: they are damaged.
         """
-        read = ReadSizes(data["sizes"])
 
         def sizes(of: Sequence[Any]) -> list[int]:
             return [read(each) for each in of]
 
-        plan = cls(
-            read.guards(data["guards"]),
+        return cls(
             [(exact, ReadSizes(table).guards(guards)) for exact, table, guards in data["others"]],
             [
                 PlanTensor(name, buffer, ScalarType[type], sizes(own))
@@ -244,18 +173,88 @@ class KnownPlan:
             read(data["kernel_steps"]),
             int(data["own_bytes"]),
         )
+
+
+class OtherGuards:
+    """Guards over other traces than that of a plan.
+
+    Args:
+        others: the guards, each with dimensions that must have certain values.
+    """
+
+    def __init__(self, others: Sequence[tuple[Mapping[str, int], Guards]]) -> None:
+        self._others = [(exact, Conditions(each)) for exact, each in others]
+
+    def hold(self, dimensions: Mapping[str, int]) -> bool:
+        """Return whether some sizes meet the guards."""
+        return all(
+            conditions(dimensions) and all(dimensions.get(name) == size for name, size in exact.items())
+            for exact, conditions in self._others
+        )
+
+
+@dataclass(frozen=True)
+class PlanToWrite:
+    """A plan of this process, which other processes may read.
+
+    Args:
+        executable: the code and the launches, perhaps with traced sizes.
+        guards: those of the sizes.
+        facts: those of the graph.
+    """
+
+    executable: TracedExecutable
+    guards: Guards
+    facts: GraphFacts
+
+    def to_json(self, backend: DeviceBackend) -> dict[str, Any] | None:
+        """Return the plan as JSON. None: its executable cannot be stored."""
+        written = WrittenSizes()
+        plan = backend.stored(self.executable, written)
+        if plan is None:
+            return None
+        data = {"plan": plan, "guards": written.guards(self.guards), **self.facts.to_json(written)}
+        return {**data, "sizes": written.table()}
+
+
+class KnownPlan:
+    """A plan of a graph, of this process or another one.
+
+    Args:
+        guards: those of the sizes.
+        facts: those of the graph.
+    """
+
+    def __init__(self, guards: Guards, facts: GraphFacts) -> None:
+        self._guards, self._conditions = guards, Conditions(guards)
+        self._others = OtherGuards(facts.others)
+        self._inputs, self._outputs = facts.inputs, facts.outputs
+        self._tensors = [*facts.inputs, *[each.tensor for each in facts.outputs]]
+        self._numbers, self._steps, self.own_bytes = facts.numbers, facts.kernel_steps, facts.own_bytes
+        self.kept: Sequence[PreparedMemory] | None = None
+        """The prepared constants, once the plan is started."""
+        self.source: tuple[dict[str, Any], ReadSizes] | None = None
+        """The JSON that it was made of and what reads its sizes, until the plan is started."""
+        self.before: Sequence[Holder] = ()
+        """The holder of the trace that has made the plan. It stays in memory while the plan is used."""
+        self.on_forget: Callable[[], object] = lambda: None
+        """Is called when the plan is dropped."""
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> KnownPlan:
+        """Return a plan that `PlanToWrite.to_json` has made JSON of.
+
+        Raises:
+            LookupError, TypeError, ValueError: it is damaged.
+        """
+        read = ReadSizes(data["sizes"])
+        plan = cls(read.guards(data["guards"]), GraphFacts.from_json(data, read))
         plan.source = data, read
         return plan
 
     def serves(self, dimensions: Mapping[str, int]) -> bool:
         """Return whether some sizes meet the guards."""
-        return self._conditions(dimensions) and self._serves_others(dimensions)
-
-    def _serves_others(self, dimensions: Mapping[str, int]) -> bool:
-        return all(
-            conditions(dimensions) and all(dimensions.get(name) == size for name, size in exact.items())
-            for exact, conditions in self._others
-        )
+        return self._conditions(dimensions) and self._others.hold(dimensions)
 
     def start(self, executable: TracedExecutable, kept: Sequence[PreparedMemory], arenas: Arenas) -> None:
         """Make runs possible.
@@ -283,7 +282,7 @@ class KnownPlan:
             LimitExceeded: the model may not take so much.
         """
         values = self._conditions.values(dimensions)
-        if values is None or not self._serves_others(dimensions):
+        if values is None or not self._others.hold(dimensions):
             return None
         first, second = self._ends
         numbers = values[first:].tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import onnx
@@ -10,7 +11,14 @@ import onnx
 from opendml.budget import meter
 from opendml.errors import Error
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, identity_to_json
-from opendml.frontends.onnx.known_runs import PlanNumbers, PlanOutput, PlanTensor, PlanToWrite
+from opendml.frontends.onnx.known_runs import (
+    GraphFacts,
+    KnownPlan,
+    PlanNumbers,
+    PlanOutput,
+    PlanTensor,
+    PlanToWrite,
+)
 from opendml.frontends.onnx.load_checks import custom_operators, require_possible, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.segment import CompiledSegment
@@ -24,7 +32,6 @@ from opendml.runtime.graphs.traced_model import TracedModel, has_plans
 from opendml.runtime.objects.device import Device
 
 if TYPE_CHECKING:
-    from opendml.runtime.graphs.model import Model
     from opendml.targets.executable import TracedExecutable
 
 
@@ -70,8 +77,9 @@ class Opened:
             cast("TracedExecutable", model._work.executable),
         )
         kernel_steps = model._kernel_steps
-        if isinstance(segment.model, TracedModel):
-            plan = segment.model.plan_at(dimensions)
+        traced = segment.model if isinstance(segment.model, TracedModel) else None
+        if traced is not None:
+            plan = traced.plan_at(dimensions)
             if plan is None:
                 return False
             work, executable, guards = plan.work, plan.executable, plan.guards
@@ -87,33 +95,30 @@ class Opened:
         }
         layouts = [(name, buffers[name], work.inputs[buffers[name]]) for name in segment.inputs]
         inputs = [PlanTensor(name, buffer, layout.type, layout.sizes) for name, buffer, layout in layouts]
-        written = PlanToWrite(
-            executable,
-            guards,
+        facts = GraphFacts(
             [(exact, list(each)) for exact, each in others if exact or each],
             inputs,
             [outputs[name] for name in self.tracer.outputs],
             [PlanNumbers(*each) for each in numbers],
             kernel_steps,
             model._own_bytes,
-            model._prepared.kept,
-            model._shared.arenas,
-            [step],
         )
-        constants = self._constants(model)
-        return known.write_run(given, written, constants, self.weights.read_arrays())
+        read, known_plan = self.weights.read_arrays(), KnownPlan(guards, facts)
+        known_plan.start(executable, model._prepared.kept, model._shared.arenas)
+        known_plan.before = [step]
 
-    def _constants(self, model: Model) -> dict[int, tuple[Any, Any]]:
-        """Return the constants that a model's executable reads, and their identities."""
-        executable = model._work.executable
-        numbers = set[int]()
-        for each in executable.kept:
-            is_copy = each.copied_from is not None
-            numbers.update(each.recipe.constants if is_copy else executable.constants_of(each.step))
-        return {
-            number: (model._arrays[number], identity_to_json(model._identities.get(number)))
-            for number in sorted(numbers)
-        }
+        def constant(number: int) -> tuple[Any, Any]:
+            return model._arrays[number], identity_to_json(model._identities.get(number))
+
+        if not known.write_run(given, PlanToWrite(executable, guards, facts), known_plan, constant, read):
+            return False
+        if traced is not None:
+            # The guards of the graph alone are fewer than those of the plan.
+            own = set(traced.maker.guards)
+            others = [(each.exact, set(each.trace.guards) - own) for each in step.dimensions]
+            facts = replace(facts, others=[(exact, list(each)) for exact, each in others if exact or each])
+            known.write_graph(given, traced.maker, facts, constant, read)
+        return True
 
 
 def opened_model(

@@ -32,8 +32,9 @@ from opendml.frontends.torch.report import TorchExplanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
 from opendml.frontends.torch.symbols import Symbols, Tracing, Untraceable
 from opendml.runtime.graphs.model_cache import ModelCache
+from opendml.runtime.graphs.plan_maker import UNTRACED
 from opendml.runtime.graphs.shared import SharedMemory
-from opendml.runtime.graphs.traced_model import UNTRACED, has_plans
+from opendml.runtime.graphs.traced_model import has_plans
 from opendml.runtime.objects.device import Device
 from opendml.targets.registry import KINDS
 

@@ -25,8 +25,9 @@ from opendml.program.buckets import ranges_of
 from opendml.program.size_values import Conditions
 from opendml.program.sizes import is_traced
 from opendml.runtime.graphs.model_cache import ModelCache
+from opendml.runtime.graphs.plan_maker import UNTRACED, hints_in
 from opendml.runtime.graphs.shared import Footprint
-from opendml.runtime.graphs.traced_model import MOST_SIZES, UNTRACED, hints_in
+from opendml.runtime.graphs.traced_model import MOST_SIZES
 from opendml.runtime.objects.device import Device
 
 Run = Callable[..., Any]

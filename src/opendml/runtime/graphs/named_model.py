@@ -28,9 +28,10 @@ from opendml.runtime.graphs.caches import (
     write_result,
 )
 from opendml.runtime.graphs.model import Model, require_names
+from opendml.runtime.graphs.plan_maker import UNTRACED, hints_in
 from opendml.runtime.graphs.shared import SharedMemory, note_constants
 from opendml.runtime.graphs.steps import GraphData, InputStep, resized
-from opendml.runtime.graphs.traced_model import UNTRACED, TracedModel, has_plans, hints_in, kept
+from opendml.runtime.graphs.traced_model import TracedModel, has_plans, kept
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import Array, array_over
 from opendml.runtime.objects.bound import BoundModel

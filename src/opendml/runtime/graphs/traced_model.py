@@ -6,12 +6,10 @@ all sizes of its bucket that meet its guards. Costs change little within a bucke
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from opendml.budget import meter
@@ -20,8 +18,8 @@ from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
 from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
-from opendml.logs import log, tell
-from opendml.program.buckets import WIDE, Bucket, bucket_of, ranges_of
+from opendml.logs import log
+from opendml.program.buckets import Bucket, bucket_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout, Program, packed
 from opendml.program.size_values import Conditions, IntegerArray, Values
@@ -29,19 +27,13 @@ from opendml.program.sizes import (
     GREATEST,
     LEAST_TRACED,
     Dimension,
-    Guards,
-    NotServedError,
-    Relation,
-    Size,
     Trace,
-    is_met,
     is_traced,
-    names_of,
-    value_at,
 )
 from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker, Ranges
 from opendml.runtime.graphs.shared import Footprint, note_constants
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
 from opendml.runtime.graphs.stored_plans import StoredPlan, StoredPlans
@@ -55,16 +47,8 @@ from opendml.targets.sized_instances import SizedInstances
 MOST_SIZES = 64
 """Sizes whose instances are kept, at most. Another one takes a fraction of a millisecond to make."""
 
-MOST_BUCKETS = 256
-"""Buckets whose plans are kept, at most. Another one takes the place of the oldest."""
-
 CAPACITY = "capacity of caches"
 """The dimension of graphs whose outputs grow in place: the size of buffers along the axis of growth."""
-
-_MOST_ALIGNED = 32
-"""The greatest power of two by which hints are chosen."""
-UNTRACED = (ArithmeticError, IndexError, TypeError, ValueError)
-"""Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
 
 
 def has_plans(device: Device) -> bool:
@@ -92,8 +76,8 @@ class Plan:
 
     Args:
         executable: the code, and launches with traced words.
-        work: the work, with traced sizes in its layouts.
         guards: those of the whole way from the graph to the launches.
+        work: the work, with traced sizes in its layouts.
         hints: the sizes for which the launches are chosen.
         steps: the kernel steps of a dispatch.
     """
@@ -101,8 +85,8 @@ class Plan:
     def __init__(
         self,
         executable: TracedExecutable,
-        work: Work,
         guards: Iterable[Any],
+        work: Work,
         hints: Mapping[str, int],
         steps: int,
     ) -> None:
@@ -242,16 +226,7 @@ class TracedModel(Locked):
         self._models: dict[tuple[int, ...], Model] = {}
         self._program: Program | None = None
         self._stored: StoredPlans | None = None
-        self._traced: TracedProgram | None = None
         self._is_fused = False
-        self._only_sizes: dict[str, int] = {}
-        """The only size of each dimension so far; 0: it had several."""
-        self._has_one_size = True
-        """False if the cache on disk has plans for other heights or widths of images."""
-        self._fixed: tuple[TracedProgram, Mapping[str, int]] | None = None
-        """The program for the only height and width of images so far, and these sizes by name."""
-        self._refused: dict[tuple[tuple[str, int], ...], Conditions] = {}
-        """The guards of plans that were given up, because they did not serve a call; by hints."""
         self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
         if not device._backend.joins_units:
             for name in trace.dimensions:
@@ -263,30 +238,27 @@ class TracedModel(Locked):
             require_parts(work)
             self._program = carried(work.stages[0].program)
             self._stored = StoredPlans.of(device._backend, device.threads, self._program, trace)
-        if self._stored is None:
-            self._fuse()
+        traced = None if self._stored is not None else self._fused()
         self._steps = sum(steps_of(stage.program.results) for stage in work.stages)
         self._recorded = trace.guards
-        self._guards: Guards = dict(trace.guards)
-        self._conditions = Conditions(self._guards)
-        self._dimensions = tuple(trace.dimensions)
-        self._multiple = device._backend.hint_multiple
+        self.maker = PlanMaker(trace, trace.guards, device._backend.hint_multiple, traced, before_plan)
         self.plan_count = 0
         """The number of plans that were made so far."""
 
-    def _fuse(self) -> None:
+    def _fused(self) -> TracedProgram | None:
         """Fuse the program, if there is one."""
         self._is_fused = True
-        if self._program is not None:
-            with default_mode(), self._trace.passing_units(), meter().timed("compile_seconds", "a graph"):
-                self._traced = self.device._backend.traced(self._program, self.device.threads)
+        if self._program is None:
+            return None
+        with default_mode(), self._trace.passing_units(), meter().timed("compile_seconds", "a graph"):
+            return self.device._backend.traced(self._program, self.device.threads)
 
     def at(self, sizes: Mapping[str, int]) -> Model | None:
         """Return the model for some sizes of all dimensions, each 2 or more.
 
         None: they do not meet the guards of the graph, or the device cannot compile it with traced sizes.
         """
-        key = tuple([sizes[name] for name in self._dimensions])
+        key = tuple([sizes[name] for name in self.maker.dimensions])
         model = self._models.get(key)
         if model is None:
             with self._lock:
@@ -318,7 +290,7 @@ class TracedModel(Locked):
         return self._in_place[key]
 
     def _made_in_place(self, pairs: Mapping[str, str]) -> GraphInPlace | None:
-        is_untraced = self._is_fused and self._traced is None
+        is_untraced = self._is_fused and self.maker.traced is None
         if self._program is None or is_untraced:
             return None
         work, (stage,) = self._work, self._work.stages
@@ -344,7 +316,7 @@ class TracedModel(Locked):
         first = len(work.inputs)
         changed = Work(tuple(every[:first]), tuple(every[first:]), (replace(stage, program=program),))
         with self._trace.within({}) as guards:
-            guards.update(self._guards)
+            guards.update(self.maker.guards)
             names = self._names, self._output_names
             traced = TracedModel(self.device, changed, self._trace, self._make, names, self._before_plan)
         axes = {name: axis for name, (_, _, axis) in joined.items()}
@@ -353,12 +325,12 @@ class TracedModel(Locked):
 
     def plan_at(self, sizes: Mapping[str, int]) -> Plan | None:
         """Return the plan that serves some sizes; None: it has been dropped."""
-        key = [sizes[name] for name in self._dimensions]
+        key = [sizes[name] for name in self.maker.dimensions]
         plans = list(self._plans.get(bucket_of(key), ()))
         served = [plan for plan in plans if plan.serves(sizes)]
         if len(served) < 2:
             return served[0] if served else None
-        first = list(self._candidates(self._ranges(key), sizes))
+        first = list(self.maker.candidates(self.maker.ranges(key), sizes))
         return min(served, key=lambda plan: first.index(plan.hints) if plan.hints in first else len(first))
 
     def _planned(self, sizes: Mapping[str, int], key: tuple[int, ...]) -> Model | None:
@@ -367,13 +339,11 @@ class TracedModel(Locked):
         plans = self._plans.setdefault(bucket, [])
         if len(self._plans) > MOST_BUCKETS:
             del self._plans[next(iter(self._plans))]
-        if not self._conditions(sizes):
+        if not self.maker.serves(sizes):
             return None
-        for name, size in sizes.items():
-            if self._only_sizes.setdefault(name, size) != size:
-                self._only_sizes[name] = 0
-        ranges = self._ranges(key)
-        for hints in self._candidates(ranges, sizes):
+        self.maker.note(sizes)
+        ranges = self.maker.ranges(key)
+        for hints in self.maker.candidates(ranges, sizes):
             for plan in [each for each in plans if each.hints == hints]:
                 values = plan.values(sizes)
                 if values is not None:
@@ -384,67 +354,33 @@ class TracedModel(Locked):
                 return self._of(self._added(new, plans), values)
         return None
 
-    def _candidates(
-        self, ranges: Mapping[str, tuple[int, int]], sizes: Mapping[str, int]
-    ) -> Iterator[Mapping[str, int]]:
-        """Yield the hints of the plans that may serve some sizes, in the order in which they are tried.
-
-        They follow from the sizes alone, so the plan of a size does not depend on which size came first. The
-        odd hints of a bucket serve most of its sizes. Then come hints with the powers of two of the sizes,
-        and at last the sizes themselves.
-        """
-        tried = list[Mapping[str, int]]()
-        for aligned_as in ({}, sizes):
-            hints = hints_in(ranges, aligned_as, self._multiple)
-            equated = self._equated(hints, ranges)
-            for candidate in (hints, equated, self._with_own(equated, sizes)):
-                # The graph is another one for hints that do not meet its guards.
-                if candidate not in tried and self._conditions(candidate):
-                    yield candidate
-                tried.append(candidate)
-        if sizes not in tried:
-            yield dict(sizes)
-
     def _read_plan(self, bucket: Bucket, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Plan | None:
         """Return a stored plan for hints that serves some sizes; None: there is none."""
 
         def is_wanted(own: Mapping[str, int], guards: Sequence[Any]) -> bool:
             if own != hints:
                 return False
-            serves = Conditions([*self._guards, *guards])(sizes)
+            serves = Conditions([*self.maker.guards, *guards])(sizes)
             # Another process ran other heights or widths. A plan for all sizes also serves the next ones.
-            self._has_one_size &= serves
+            self.maker.has_one_size &= serves
             return serves
 
         for stored in () if self._stored is None else self._stored.read(bucket, is_wanted):
-            guards = [*self._guards, *stored.guards]
-            return Plan(stored.executable, self._work, guards, stored.hints, self._steps)
+            guards = [*self.maker.guards, *stored.guards]
+            return Plan(stored.executable, guards, self._work, stored.hints, self._steps)
         return None
 
     def _new_plan(
-        self,
-        bucket: Bucket,
-        ranges: Mapping[str, tuple[int, int]],
-        hints: Mapping[str, int],
-        sizes: Mapping[str, int],
+        self, bucket: Bucket, ranges: Ranges, hints: Mapping[str, int], sizes: Mapping[str, int]
     ) -> Plan | None:
-        """Return a new plan for hints; None if it does not serve some sizes, or there are no plans.
-
-        As long as a model has run with one height and width of images, the plan serves only these. Its
-        results have the same bits as those of a plan for all sizes.
-        """
+        """Return a new plan for hints; None if it does not serve some sizes, or there are no plans."""
         if not self._is_fused:
             self._fuse_later()
-        if self._traced is None or not self._conditions(sizes):
+        found = self.maker.plan(ranges, hints, sizes)
+        if found is None:
             return None
-        refused = self._refused.get(tuple(hints.items()))
-        if refused is not None and not refused(sizes):
-            return None
-        fixed = self._fixed_images()
-        plan = None if fixed is None else self._plan(*fixed, ranges, hints, sizes)
-        if plan is None and self._traced is not None:
-            plan = self._plan(self._traced, {}, ranges, hints, sizes)
-        if plan is not None and self._stored is not None:
+        plan = Plan(*found, self._work, hints, self._steps)
+        if self._stored is not None:
             self._stored.write(bucket, StoredPlan(plan.executable, plan.guards, dict(hints)))
         return plan
 
@@ -461,130 +397,12 @@ class TracedModel(Locked):
             guards = self._trace.guards
             if guards is not self._recorded:  # The model was made in a block of `Trace.within`.
                 guards = block.enter_context(self._trace.within({}))
-                guards.update(self._guards)
+                guards.update(self.maker.guards)
             try:
-                self._fuse()
+                self.maker.traced = self._fused()
             except UNTRACED as error:
                 log.warning("sizes cannot be traced through a graph: %s: %s", type(error).__name__, error)
-            self._guards = dict(guards)
-            self._conditions = Conditions(self._guards)
-
-    def _equated(self, hints: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Mapping[str, int]:
-        """Return hints, some of them changed so that the equalities among the graph's guards hold."""
-        found = dict(hints)
-        for relation, size in self._guards:
-            if relation is not Relation.ZERO or type(size) is not Size:
-                continue
-            try:
-                excess = value_at(size, found)
-                steps = {name: value_at(size, {**found, name: found[name] + 1}) - excess for name in ranges}
-            except ArithmeticError:
-                continue  # A divisor is 0 for these hints.
-            for name, (least, greatest) in ranges.items():
-                met = found[name] - steps[name] * excess
-                if excess and abs(steps[name]) == 1 and least <= met <= greatest:
-                    found[name] = met
-                    break
-        return found
-
-    def _with_own(self, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Mapping[str, int]:
-        """Return hints that meet the graph's guards, with sizes of the call where other hints do not."""
-        found = dict(hints)
-        for _ in hints:
-            failed = [size for relation, size in self._guards if not is_met(relation, size, found)]
-            names = frozenset[str]().union(*map(names_of, failed))
-            if all(found[name] == sizes[name] for name in names):
-                break
-            found |= {name: sizes[name] for name in names}
-        return found
-
-    def _fixed_images(self) -> tuple[TracedProgram, Mapping[str, int]] | None:
-        """Return the program for the only height and width of images so far, and these sizes by name.
-
-        None: there were several sizes, or no images whose height and width are large and vary.
-        """
-        if self._traced is None or not self._has_one_size:
-            return None
-        only = {name: size for name, size in self._only_sizes.items() if size >= WIDE}
-        names = self._traced.image_dimensions
-        if len(names) < 2 or not names <= only.keys():
-            return None
-        fixed = {name: only[name] for name in names}
-        if self._fixed is None or self._fixed[1] != fixed:
-            others = {name: self._trace.size(name) for name in self._dimensions}
-            self._fixed = self._traced.at({**others, **fixed}), fixed
-        return self._fixed
-
-    def _ranges(self, key: Sequence[int]) -> dict[str, tuple[int, int]]:
-        """Return the ranges of the bucket of some sizes, by the names of dimensions."""
-        named = zip(self._dimensions, ranges_of(key), strict=True)
-        return {name: self._within(name, *range) for name, range in named}
-
-    def _within(self, name: str, least: int, greatest: int) -> tuple[int, int]:
-        """Return the part of a range that the dimension may have."""
-        own = self._trace.range(self._trace.size(name).polynomial)
-        return max(least, own[0]), min(greatest, own[1])
-
-    def _plan(
-        self,
-        traced: TracedProgram,
-        fixed: Mapping[str, int],
-        ranges: Mapping[str, tuple[int, int]],
-        hints: Mapping[str, int],
-        sizes: Mapping[str, int],
-    ) -> Plan | None:
-        """Return a plan for hints; None if its guards do not hold for some sizes, or there are no plans.
-
-        The first guard that does not hold ends the work.
-
-        Args:
-            traced: the program.
-            fixed: the dimensions that are plain numbers in it.
-            ranges: the ranges of the bucket.
-            hints: the sizes for which launches are chosen.
-            sizes: the sizes of the call.
-        """
-        if self._before_plan is not None:
-            self._before_plan()
-        dimensions = {name: Dimension(hints[name], *ranges[name]) for name in ranges}
-        began = time.perf_counter()
-        with self._trace.within(dimensions, sizes) as guards, meter().timed("compile_seconds", "a graph"):
-            try:
-                with default_mode():
-                    executable = traced.compile()
-            except NotServedError:
-                self._refuse(guards, fixed, hints, sizes)
-                return None
-            except UNTRACED as error:
-                log.warning("sizes cannot be traced through launches: %s: %s", type(error).__name__, error)
-                executable = None
-                if not fixed:
-                    self._traced = None
-            if executable is None:
-                return None
-            only = [(Relation.ZERO, self._trace.size(name) - size) for name, size in fixed.items()]
-            plan = Plan(executable, self._work, [*self._guards, *guards, *only], hints, self._steps)
-        tell(
-            "planned a graph for sizes %s, which no plan served; now for %s with %d guards, in %.2f s",
-            dict(sizes),
-            ", ".join([f"{name} {first} to {last}" for name, (first, last) in ranges.items()]),
-            len(plan.guards),
-            time.perf_counter() - began,
-        )
-        return plan
-
-    def _refuse(
-        self, guards: Guards, fixed: Mapping[str, int], hints: Mapping[str, int], sizes: Mapping[str, int]
-    ) -> None:
-        """Note the guards of a plan that does not serve some sizes. The arguments are those of `_plan`."""
-        (relation, size), place = next(reversed(guards.items()))
-        log.debug(
-            "hints %s do not serve %s: %s %s at %s", dict(hints), dict(sizes), size, relation.name, place
-        )
-        if not fixed:
-            self._refused[tuple(hints.items())] = Conditions(guards)
-            if len(self._refused) > MOST_BUCKETS:
-                del self._refused[next(iter(self._refused))]
+            self.maker.use_guards(guards)
 
     def _of(self, plan: Plan, values: IntegerArray) -> Model:
         if plan.model is not None:
@@ -638,31 +456,3 @@ def kept(models: dict[Any, Model], key: Any, model: Model) -> None:
     while len(models) >= MOST_SIZES:
         models.pop(next(iter(models)), None)
     models[key] = model
-
-
-def hints_in(
-    ranges: Mapping[str, tuple[int, int]],
-    aligned_as: Mapping[str, int] = MappingProxyType({}),
-    multiple: int = 1,
-) -> dict[str, int]:
-    """Return hints within ranges that differ from each other where the ranges allow it.
-
-    Hints are odd, unless `aligned_as` has sizes, because schedules ask whether vectors fill rows and strides
-    halve sizes. Then a hint is a multiple of the same power of two as its size, up to 32.
-
-    Args:
-        ranges: the ranges.
-        aligned_as: sizes whose powers of two the hints have.
-        multiple: hints are multiples of it where their ranges are large enough.
-    """
-    hints: dict[str, int] = {}
-    for name, (least, greatest) in ranges.items():
-        size = aligned_as.get(name, 1)
-        step = max(multiple, min(size & -size, _MOST_ALIGNED))
-        while step > 1 and greatest - least < 2 * step:
-            step //= 2
-        wanted = (greatest // step | 1) * step
-        wanted = max(wanted - (2 * step if wanted > greatest else 0), least)
-        free = (each for each in range(wanted, least - 1, -2 * step) if each not in hints.values())
-        hints[name] = next(free, wanted)
-    return hints

@@ -87,6 +87,21 @@ class CpuBackend(HostBackend):
         parts = plan_from_json(data, read) if plans_are_kept() else None
         return None if parts is None else CpuExecutable(parts)
 
+    def stored_traced(self, program: TracedProgram, written: Callable[[Any], Any]) -> dict[str, Any] | None:
+        """Return the kernels of a traced program as JSON. None: a node has no form in JSON."""
+        with importing:
+            from opendml.targets.cpu.planning import CpuTracedProgram
+        assert isinstance(program, CpuTracedProgram)
+        return program.to_json(written) if plans_are_kept() else None
+
+    def traced_from_stored(
+        self, data: dict[str, Any], read: Callable[[Any], Any], threads: int | None
+    ) -> TracedProgram:
+        """Return the traced program that `stored_traced` has made JSON of."""
+        with importing:
+            from opendml.targets.cpu.planning import CpuTracedProgram
+        return CpuTracedProgram.from_json(data, read, threads)
+
     def plan(self, program: Program) -> Planned:
         """Return the kernels of a program and their launches."""
         with importing:

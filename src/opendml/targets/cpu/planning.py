@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,12 @@ from opendml.compiler.memory import aligned
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain
+from opendml.compiler.stored_kernels import (
+    kernels_from_json,
+    kernels_to_json,
+    layouts_from_json,
+    layouts_to_json,
+)
 from opendml.late_dataclass import dataclass
 from opendml.program.program import Program
 from opendml.program.sizes import greatest, hint_of, is_traced
@@ -67,13 +74,43 @@ class CpuTracedProgram:
     Args:
         program: the program.
         threads: threads that share a dispatch, at most. None: all that the process may use.
+        kernels: the kernels that another process has cut it into; then only the layouts of the program and
+            its constants count. None: it is cut now.
     """
 
-    def __init__(self, program: Program, threads: int | None) -> None:
+    def __init__(self, program: Program, threads: int | None, kernels: KernelProgram | None = None) -> None:
         self._program, self._threads = program, threads
-        self._kernels = _fused(program)
+        self._kernels = _fused(program) if kernels is None else kernels
         self._whole: KernelProgram | None = None
         self._known = KnownLaunches()
+
+    @classmethod
+    def from_json(
+        cls, data: dict[str, Any], read: Callable[[Any], Any], threads: int | None
+    ) -> CpuTracedProgram:
+        """Return the program that `to_json` has made JSON of. `read` makes numbers of JSON.
+
+        Raises:
+            LookupError, TypeError, ValueError: it is damaged.
+        """
+        inputs, outputs = (layouts_from_json(data[each], read) for each in ("inputs", "outputs"))
+        program = Program(inputs, outputs, (), frozenset(map(int, data["constants"])))
+        return cls(program, threads, kernels_from_json(data["kernels"], read))
+
+    def to_json(self, written: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return the kernels as JSON, with the layouts of the program, and the constants that they read.
+
+        Raises:
+            TypeError: a kernel has no form in JSON.
+        """
+        kernels = (*self._kernels.kernels, *self._kernels.initializers)
+        read = {access.buffer for kernel in kernels for access in kernel.loads}
+        return {
+            "inputs": layouts_to_json(self._program.inputs, written),
+            "outputs": layouts_to_json(self._program.outputs, written),
+            "constants": sorted(self._program.constants & read),
+            "kernels": kernels_to_json(self._kernels, written),
+        }
 
     @cached_property
     def image_dimensions(self) -> frozenset[str]:

@@ -1,0 +1,99 @@
+"""Graphs of ONNX models with open sizes, which another process has traced and fused.
+
+A process that meets sizes of a new bucket chooses launches for the kernels of such a graph. It neither parses
+nor traces the model, nor fuses the graph. A graph is read only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from opendml.frontends.onnx.known_runs import GraphFacts, Guards, OtherGuards, PlanToWrite
+from opendml.program.sizes import Dimension, Trace
+from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.runtime.graphs.plan_maker import PlanMaker
+
+if TYPE_CHECKING:
+    from opendml.targets.backend import DeviceBackend
+
+
+def graph_to_json(maker: PlanMaker, facts: GraphFacts, backend: DeviceBackend) -> dict[str, Any] | None:
+    """Return a graph as JSON. None: it has no kernels with open sizes, or these have no form in JSON.
+
+    Args:
+        maker: makes its plans.
+        facts: those of the graph.
+        backend: the device.
+    """
+    written = WrittenSizes()
+    traced = None if maker.traced is None else backend.stored_traced(maker.traced, written)
+    if traced is None:
+        return None
+    data = {
+        "dimensions": [
+            [name, each.hint, each.least, each.greatest] for name, each in maker.trace.dimensions.items()
+        ],
+        "graph": traced,
+        "guards": written.guards(maker.guards),
+        **facts.to_json(written),
+    }
+    return {**data, "sizes": written.table()}
+
+
+class KnownGraph:
+    """A graph that makes plans for sizes which no process has met.
+
+    Args:
+        data: the JSON that `graph_to_json` has made.
+        backend: the device.
+        threads: threads that share a dispatch, at most.
+        only_sizes: the only size of each dimension in the runs of the model, as `PlanMaker` has it.
+
+    Attributes:
+        constants: the place or the content of each constant, and its identity, as JSON.
+        read: the initializers that the trace has read, as JSON.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is damaged.
+    """
+
+    def __init__(
+        self,
+        data: dict[str, Any],
+        backend: DeviceBackend,
+        threads: int | None,
+        only_sizes: dict[str, int],
+    ) -> None:
+        self.constants = {int(number): each for number, *each in data["constants"]}
+        self.read = data["read"]
+        trace = Trace({name: Dimension(*each) for name, *each in data["dimensions"]}, narrows=True)
+        read = ReadSizes(data["sizes"], trace)
+        guards: Guards = read.guards(data["guards"])
+        trace.restore(guards)
+        traced = backend.traced_from_stored(data["graph"], read, threads)
+        self._maker = PlanMaker(trace, trace.guards, backend.hint_multiple, traced, only_sizes=only_sizes)
+        self._facts = GraphFacts.from_json(data, read)
+        self._others = OtherGuards(self._facts.others)
+
+    def plan(self, dimensions: Mapping[str, int], has_others: bool) -> PlanToWrite | None:
+        """Return a new plan that serves some sizes. None: there is none.
+
+        Args:
+            dimensions: the sizes.
+            has_others: whether the cache has plans of their bucket that do not serve them.
+        """
+        maker, sizes = self._maker, dict[str, int]()
+        for name in maker.dimensions:
+            if name not in dimensions:
+                return None
+            sizes[name] = dimensions[name]
+        if not maker.serves(sizes) or not self._others.hold(dimensions):
+            return None
+        maker.has_one_size &= not has_others
+        ranges = maker.ranges(list(sizes.values()))
+        for hints in maker.candidates(ranges, sizes):
+            found = maker.plan(ranges, hints, sizes)
+            if found is not None:
+                return PlanToWrite(*found, self._facts)
+        return None
