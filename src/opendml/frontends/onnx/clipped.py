@@ -16,10 +16,11 @@ from opendml.frontends.onnx.values import Value
 _USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"]}
 _TYPES = {np.dtype(np.float32): onnx.TensorProto.FLOAT, np.dtype(np.float16): onnx.TensorProto.FLOAT16}
 _BACKWARD = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
+"""For each direction of a network, whether it goes through the steps from the last to the first."""
 
 
 def clipped_nodes(node: OnnxNode, values: Sequence[Value | None], prefix: str) -> tuple[OnnxNode, ...] | None:
-    """Return nodes for a network that clips; None: another node, or one that has to be refused.
+    """Return nodes for a network that clips. None: it is another node, or the converter refuses it.
 
     They compute in float32, from a float16 input too.
 
@@ -69,13 +70,20 @@ class _Network:
     def __init__(self, node: OnnxNode, hidden: int, activations: Sequence[str]) -> None:
         self._node, self._hidden, self._activations = node, hidden, activations
         self._gates = 1 if node.operator == "RNN" else 3
+        self._per_direction = len(_USUAL[node.operator])
+        """The activations of a direction."""
         names = ("X", "W", "R", "B", "lengths", "initial")
         given = [*node.inputs, *[""] * len(names)]
         self.has = {name: bool(each) for name, each in zip(names, given, strict=False)}
         self._by_batch = bool(node.attribute("layout"))
 
     def lines(self, type: int, backward: Sequence[bool]) -> Iterator[str]:
-        """Yield the nodes of all directions, which get results of an element type."""
+        """Yield the nodes of all directions.
+
+        Args:
+            type: ONNX's number of the element type of the results.
+            backward: for each direction whether it begins with the last step.
+        """
         turn = "Transpose <perm = [1, 0, 2]>"
         yield "single = Cast <to = 1> (X)"
         yield f"steps = {turn if self._by_batch else 'Identity'} (single)"
@@ -85,30 +93,35 @@ class _Network:
         yield "beside = Constant <value_ints = [1]> ()"
         yield "batch = Shape <start = 1, end = 2> (steps)"
         if self.has["lengths"]:
-            yield "count = Shape <start = 0, end = 1> (steps)"
-            yield "zero = Constant <value_int = 0> ()"
-            yield "one = Constant <value_int = 1> ()"
-            yield "last = Squeeze (count)"
-            yield "numbers = Range (zero, last, one)"
-            yield "wide = Cast <to = 7> (lengths)"
-            yield "ends = Unsqueeze (wide, beside)"
+            yield from self._step_numbers()
         if self.has["initial"]:
             yield "started = Cast <to = 1> (initial)"
             yield f"states = {turn if self._by_batch else 'Identity'} (started)"
-        for own, is_backward in enumerate(backward):
-            yield from self._direction(own, int(is_backward))
+        for number, is_backward in enumerate(backward):
+            yield from self._direction(number, int(is_backward))
         for name, axis in (("h", "0"), ("y", "1")):
-            parts = ", ".join(f"{name}{own}_line" for own in range(len(backward)))
+            parts = ", ".join(f"{name}{number}_line" for number in range(len(backward)))
             yield f"{name}s = Concat <axis = {axis}> ({parts})"
         yield f"sequence = {'Transpose <perm = [2, 0, 1, 3]>' if self._by_batch else 'Identity'} (ys)"
         yield f"final = {turn if self._by_batch else 'Identity'} (hs)"
         yield f"Y = Cast <to = {type}> (sequence)"
         yield f"Y_h = Cast <to = {type}> (final)"
 
-    def _direction(self, own: int, backward: int) -> Iterator[str]:
-        """Yield the nodes of a direction; the products with all inputs are one node."""
-        gates, hidden, d = self._gates, self._hidden, f"d{own}_"
-        yield f"{d}n = Constant <value_int = {own}> ()"
+    @staticmethod
+    def _step_numbers() -> Iterator[str]:
+        """Yield the nodes that number the steps, and give each sequence the number at which it ends."""
+        yield "count = Shape <start = 0, end = 1> (steps)"
+        yield "zero = Constant <value_int = 0> ()"
+        yield "one = Constant <value_int = 1> ()"
+        yield "last = Squeeze (count)"
+        yield "numbers = Range (zero, last, one)"
+        yield "wide = Cast <to = 7> (lengths)"
+        yield "ends = Unsqueeze (wide, beside)"
+
+    def _direction(self, number: int, backward: int) -> Iterator[str]:
+        """Yield the nodes of a direction, whose tensors begin with `d`. One node multiplies all inputs."""
+        gates, hidden, d = self._gates, self._hidden, f"d{number}_"
+        yield f"{d}n = Constant <value_int = {number}> ()"
         for name in ("W", "R"):
             yield f"{d}{name}_own = Gather <axis = 0> ({name}, {d}n)"
             yield f"{d}{name}_single = Cast <to = 1> ({d}{name}_own)"
@@ -135,20 +148,22 @@ class _Network:
             yield f"{d}first = ConstantOfShape ({d}shape)"
         scanned = [inputs, "numbers"] if self.has["lengths"] else [inputs]
         types = [f"float[b, {gates * hidden}] x", "int64 t"][: len(scanned)]
-        body = " ".join(self._step(d, self._activations[own * (1 + (gates > 1)) :]))
+        activations = self._activations[number * self._per_direction :][: self._per_direction]
+        body = " ".join(self._step(d, activations))
         state = f"float[b, {hidden}]"
         ways = ", ".join([str(backward)] * len(scanned))
         yield (
-            f"h{own}, y{own} = Scan <num_scan_inputs = {len(scanned)}, scan_input_directions = [{ways}], "
-            f"scan_output_directions = [{backward}], body = step ({state} h, {', '.join(types)}) => "
+            f"h{number}, y{number} = Scan <num_scan_inputs = {len(scanned)}, "
+            f"scan_input_directions = [{ways}], scan_output_directions = [{backward}], "
+            f"body = step ({state} h, {', '.join(types)}) => "
             f"({state} next, {state} out) {{ {body} }}> ({d}first, {', '.join(scanned)})"
         )
-        yield f"h{own}_line = Unsqueeze (h{own}, front)"
-        yield f"y{own}_line = Unsqueeze (y{own}, beside)"
+        yield f"h{number}_line = Unsqueeze (h{number}, front)"
+        yield f"y{number}_line = Unsqueeze (y{number}, beside)"
 
     def _step(self, d: str, activations: Sequence[str]) -> Iterator[str]:
         """Yield the nodes of a step, from `h` and `x` to `next` and `out`."""
-        yield from self._rnn(d, *activations[:1]) if self._gates == 1 else self._gru(d, *activations[:2])
+        yield from self._rnn(d, *activations) if self._gates == 1 else self._gru(d, *activations)
         if not self.has["lengths"]:
             yield "next = Identity (new)"
             yield "out = Identity (new)"
@@ -159,6 +174,7 @@ class _Network:
         yield "out = Where (goes_on, new, nothing)"
 
     def _clipped(self, activation: str, result: str, operand: str) -> Iterator[str]:
+        """Yield the nodes that clip an operand of an activation, and apply it."""
         yield f"{result}_clipped = Clip ({operand}, least, greatest)"
         yield f"{result} = {activation} ({result}_clipped)"
 
@@ -166,20 +182,20 @@ class _Network:
         """Return the sum with a bias, if there is one."""
         return f"{result} = Add ({operand}, {bias})" if self.has["B"] else f"{result} = Identity ({operand})"
 
-    def _rnn(self, d: str, f: str) -> Iterator[str]:
+    def _rnn(self, d: str, activation: str) -> Iterator[str]:
         yield f"product = MatMul (h, {d}R)"
         yield self._plus("recurrent", "product", f"{d}Rb")
         yield "sum = Add (x, recurrent)"
-        yield from self._clipped(f, "new", "sum")
+        yield from self._clipped(activation, "new", "sum")
 
-    def _gru(self, d: str, f: str, g: str) -> Iterator[str]:
+    def _gru(self, d: str, of_gates: str, of_state: str) -> Iterator[str]:
         yield "xz, xr, xn = Split <axis = 1, num_outputs = 3> (x)"
         yield f"product = MatMul (h, {d}R_gates)"
         yield self._plus("recurrent", "product", f"{d}Rb_gates")
         yield "hz, hr = Split <axis = 1, num_outputs = 2> (recurrent)"
         for gate in "zr":
             yield f"{gate}_sum = Add (x{gate}, h{gate})"
-            yield from self._clipped(f, gate, f"{gate}_sum")
+            yield from self._clipped(of_gates, gate, f"{gate}_sum")
         if self._node.attribute("linear_before_reset"):
             yield f"inner_product = MatMul (h, {d}R_new)"
             yield self._plus("inner", "inner_product", f"{d}Rb_new")
@@ -189,7 +205,7 @@ class _Network:
             yield f"inner = MatMul (reset, {d}R_new)"
             yield self._plus("hn", "inner", f"{d}Rb_new")
         yield "n_sum = Add (xn, hn)"
-        yield from self._clipped(g, "n", "n_sum")
+        yield from self._clipped(of_state, "n", "n_sum")
         yield "distance = Sub (h, n)"  # (1 - z) n + z h = n + z (h - n)
         yield "way = Mul (z, distance)"
         yield "new = Add (n, way)"
