@@ -202,8 +202,8 @@ class UnitNest(KernelNest):
             given = not self.inner_reduced and access.step is not Step.BROKEN
             if access.step is not Step.FLAT and moves and not given:
                 return None
-            late = number < len(self.loads) and number not in self.held and not access.counter
-            if access.step is Step.BROKEN and not late:
+            is_late = number < len(self.loads) and number not in self.collective_loads and not access.counter
+            if access.step is Step.BROKEN and not is_late:
                 return None
         return nest if self.rows and not self._guards else None
 
@@ -213,7 +213,7 @@ class UnitNest(KernelNest):
         return _STATE_BYTES * sum(node.operation in REDUCTIONS for node in ordered(self.kernel.values))
 
     @property
-    def held(self) -> list[int]:
+    def collective_loads(self) -> list[int]:
         """Numbers of the loads of elements that are reduced or scanned."""
         values, _ = apart(self.kernel.values)
         taken_in = [node for node in ordered(values) if node.operation in REDUCTIONS | SCANS]

@@ -28,9 +28,9 @@ from opendml.targets.cuda.pattern import COLLECTIVE, CudaAccess, CudaMode, CudaP
 class Needs:
     """The loads and values of a kernel by level.
 
-    `held` are the loads of elements that reductions, scans or placings need. `late` are those that only
-    results need. `kept` are the values of a group that the results of its elements need. `guards` of loads
-    are apart from the values, except where loads are printed `inline`.
+    `collective_loads` are the loads of elements that reductions, scans, placings or transpositions need.
+    `result_loads` are those that only results need. `kept` are the values of a group that the results of its
+    elements need. `guards` of loads are apart from the values, except where loads are printed `inline`.
     """
 
     def __init__(self, pattern: CudaPattern) -> None:
@@ -51,7 +51,7 @@ class Needs:
             (len(pattern.loads) + position, access, root)
             for position, (access, root) in enumerate(zip(pattern.stores, self.values, strict=True))
         ]
-        self.held, self.late = self._loads()
+        self.collective_loads, self.result_loads = self._loads()
         self.kept = self._kept()
 
     def element_stores(self) -> list[tuple[int, CudaAccess, Node]]:
@@ -69,7 +69,7 @@ class Needs:
         return ordered(roots, reductions)
 
     def _loads(self) -> tuple[list[int], list[int]]:
-        """Return numbers of the loads that are held, and of those that come late."""
+        """Return the numbers of the collective loads, and of those that only results need."""
 
         def element_loads(roots: Iterable[Node]) -> list[int]:
             return [
@@ -81,12 +81,12 @@ class Needs:
             ]
 
         if self.pattern.mode is CudaMode.TRANSPOSED:
-            held = [number for number, load in enumerate(self.pattern.loads) if load.turned]
+            found = [number for number, load in enumerate(self.pattern.loads) if load.turned]
         else:
             collective = [node for node in self.nodes if node.operation in REDUCTIONS | SCANS | PLACINGS]
-            held = sorted(element_loads(operand for node in collective for operand in node.operands))
+            found = sorted(element_loads(operand for node in collective for operand in node.operands))
         all_loads = element_loads(root for _, _, root in self.stores)
-        return held, sorted(number for number in all_loads if number not in held)
+        return found, sorted(number for number in all_loads if number not in found)
 
     def _kept(self) -> list[Node]:
         """Return the values of a group that its elements' results need."""

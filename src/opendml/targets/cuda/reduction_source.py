@@ -72,7 +72,7 @@ class ReductionPrinter(Printer):
 
     def _element_function(self, head: str, lines: Sequence[str]) -> str:
         """Return a function of one lane of a unit, after its first arguments."""
-        unit = "const Parameters& p, const Held<V>& held, const Offsets& at"
+        unit = "const Parameters& p, const CollectiveInputs<V>& collective, const Offsets& at"
         return template(f"{head}, {unit}, const Found& found, int lane)", lines)
 
     def _element_value(self, number: int, *guard: str) -> str:

@@ -37,7 +37,8 @@ class ScanPrinter(Printer):
             f"#define IDENTITY ({type})({identity})",
             function("void load_kept(Kept& to, const Parameters& p, const Offsets& at)", given),
             template(
-                "Scanned scanned(const Parameters& p, const Held<V>& held, const Kept& kept, int lane)",
+                "Scanned scanned(const Parameters& p, const CollectiveInputs<V>& collective, "
+                "const Kept& kept, int lane)",
                 [*operand, f"return {name(scan.operands[0])};"],
             ),
             function("Scanned put_together(Scanned a, Scanned b)", [f"return {together};"]),

@@ -142,13 +142,13 @@ class _Groups:
         else:
             self.units, self.items = nest.row_count * nest.inner.count // vector, nest.group_count
         self.lanes = vector if self.columns else 1
-        held = [nest.accesses[number] for number in nest.held]
-        moved = [each.type.bytes * (1 if each.step is Step.NONE else vector) for each in held]
+        loads = [nest.accesses[number] for number in nest.collective_loads]
+        moved = [each.type.bytes * (1 if each.step is Step.NONE else vector) for each in loads]
         self.unit_bytes = max(1, sum(moved))
         self.registers = max(1, sum(-(-bytes // 4) for bytes in moved))
         contiguous = (Step.CONTIGUOUS, Step.FLAT)
-        sizes = {each.type.bytes * vector for each in held}
-        plain = all(each.step in contiguous and not each.guarded and not each.counter for each in held)
+        sizes = {each.type.bytes * vector for each in loads}
+        plain = all(each.step in contiguous and not each.guarded and not each.counter for each in loads)
         self.is_copyable = plain and len(sizes) == 1 and min(sizes) >= 4
         """True if units can be copied to shared memory as they are."""
 

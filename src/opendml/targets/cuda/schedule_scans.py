@@ -65,7 +65,7 @@ def _lines(query: CudaQuery) -> _Lines:
     else:
         count, elements = nest.group_count * nest.inner.count, nest.row_count
         chunk, most = _CHUNK, _MOST_KEEP_OF_COLUMNS
-    bytes = max(1, sum(nest.accesses[number].type.bytes for number in nest.held))
+    bytes = max(1, sum(nest.accesses[number].type.bytes for number in nest.collective_loads))
     return _Lines(count, elements, chunk, min(most, max(1, _TILE_BYTES // (bytes * chunk)) * chunk))
 
 

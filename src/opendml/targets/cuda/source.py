@@ -54,8 +54,8 @@ class Printer(Needs):
         row = "".join(f" {TYPES[self.pattern.loads[n].type]} l{n};" for n in broken)
         size = sum(self.pattern.loads[n].type.bytes for n in broken)
         aligned = f"alignas({size}) " if size in (2, 4, 8, 16) else ""
-        parts = [f"struct {aligned}Row {{{row} }};", loads("Held", self.held, "")]
-        parts.append(loads("Late", [n for n in self.late if n not in broken], rows))
+        parts = [f"struct {aligned}Row {{{row} }};", loads("CollectiveInputs", self.collective_loads, "")]
+        parts.append(loads("ResultInputs", [n for n in self.result_loads if n not in broken], rows))
         parts.append(f"template <int V>\nstruct Outputs {{{outputs}\n}};")
         return "\n".join([*parts, nodes("Kept", self.kept)])
 
@@ -73,19 +73,18 @@ class Printer(Needs):
 
         broken = broken_accesses(self.pattern)
         arguments = "const Parameters& p, const Offsets& at"
+        collective, rows = "CollectiveInputs<V>& to", self._row_loading() if broken else []
+        own = lines([number for number in self.result_loads if number not in broken])
         functions = [
-            template(f"void load_held(Held<V>& to, {arguments})", lines(self.held)),
+            template(f"void load_collective_inputs({collective}, {arguments})", lines(self.collective_loads)),
             function(f"void load_row(Row& to, {arguments})", lines(broken)),
-            template(
-                f"void load_late(Late<V>& to, {arguments})",
-                [*lines([n for n in self.late if n not in broken]), *(self._row_loading() if broken else ())],
-            ),
+            template(f"void load_result_inputs(ResultInputs<V>& to, {arguments})", [*own, *rows]),
         ]
         if self.pattern.mode is CudaMode.REDUCE:
             functions += self._copying(arguments)
         if self.pattern.mode is CudaMode.TRANSPOSED:
-            copies = [f"to.l{number}.data[at] = from.l{number}.data[lane];" for number in self.held]
-            lanes = "Held<A>& to, int at, const Held<B>& from, int lane"
+            copies = [f"to.l{n}.data[at] = from.l{n}.data[lane];" for n in self.collective_loads]
+            lanes = "CollectiveInputs<A>& to, int at, const CollectiveInputs<B>& from, int lane"
             functions.append(template(f"void copy_lane({lanes})", copies, "A", "B"))
         return functions
 
@@ -100,19 +99,19 @@ class Printer(Needs):
         ]
 
     def _copying(self, arguments: str) -> list[str]:
-        """Return the functions that copy held units to shared memory and load them from there.
+        """Return the functions that copy units to shared memory and load them from there.
 
         One unit of each load follows the other. They do nothing where threads keep no units there.
         """
         copies, takes, offset = [], [], 0
-        for number in self.held if dict(self.pattern.constants)["SHARED_UNITS"] else ():
+        for number in self.collective_loads if dict(self.pattern.constants)["SHARED_UNITS"] else ():
             unit = self.pattern.loads[number].type.bytes * self.pattern.vector
             copies.append(f"copy_async<{unit}>(to + {offset}, {self._address(number)});")
             takes.append(f"load(to.l{number}, from + {offset});")
             offset += unit
         return [
-            function(f"void copy_held(char* to, {arguments})", copies),
-            template("void take_held(Held<V>& to, const char* from)", takes),
+            function(f"void copy_collective_inputs(char* to, {arguments})", copies),
+            template("void take_collective_inputs(CollectiveInputs<V>& to, const char* from)", takes),
         ]
 
     def _storing(self) -> list[str]:
@@ -190,8 +189,8 @@ class Printer(Needs):
         for number, access, root in self.element_stores():
             target = f"to.s{number}" if access.step is Step.NONE else f"to.s{number}.data[lane]"
             lines.append(f"{target} = {name(root)};")
-        loaded = "Outputs<V>& to, const Parameters& p, const Held<V>& held, const Late<V>& late"
-        signature = f"void evaluate({loaded}, {arguments}, int lane)"
+        loaded = "const CollectiveInputs<V>& collective, const ResultInputs<V>& result_inputs"
+        signature = f"void evaluate(Outputs<V>& to, const Parameters& p, {loaded}, {arguments}, int lane)"
         return template(signature, lines)
 
     def _compute(
@@ -204,10 +203,10 @@ class Printer(Needs):
     def _element_load(self, number: int, *guard: str) -> str:
         if guard:
             return self._read_where(number, self._address(number), *guard)
-        member = f"{'held' if number in self.held else 'late'}.l{number}"
+        member = f"{'collective' if number in self.collective_loads else 'result_inputs'}.l{number}"
         step = self.pattern.loads[number].step
         if step is Step.BROKEN:
-            return f"(lane < late.turn ? late.first : late.second).l{number}"
+            return f"(lane < result_inputs.turn ? result_inputs.first : result_inputs.second).l{number}"
         return member if step is Step.NONE else f"{member}.data[lane]"
 
     def _inline_load(self, number: int, lane: str = "") -> str:

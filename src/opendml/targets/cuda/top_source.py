@@ -33,7 +33,7 @@ class TopPrinter(Printer):
             f"store({self._address(number)} + place * {step_of(self.pattern, number)}, number);"
             for number, _, _ in self.stores
         ]
-        element = "const Parameters& p, const Held<V>& held, const Kept& kept, int lane"
+        element = "const Parameters& p, const CollectiveInputs<V>& collective, const Kept& kept, int lane"
         return [
             f"typedef {TYPES[key.type]} Element;\ntypedef {TYPES[placed.type]} Placed;",
             function("void load_kept(Kept& to, const Parameters& p, const Offsets& at)", given),

@@ -6,20 +6,20 @@ DEVICE void compute_rest(const Parameters& p, const Offsets& at) {
 #pragma unroll 1
     for (int lane = 0; lane < (int)p.rest; lane++) {
         const Offsets here = in_row<1>(p, at, lane);
-        Held<1> nothing;
-        Late<1> one;
+        CollectiveInputs<1> nothing;
+        ResultInputs<1> one;
         Outputs<1> result;
-        load_late<1>(one, p, here);
+        load_result_inputs<1>(one, p, here);
         evaluate<1>(result, p, nothing, one, Kept(), 0);
         store_outputs<1>(p, here, result);
     }
 }
 
-DEVICE void compute_unit(const Parameters& p, const Offsets& at, const Late<VECTOR>& late) {
-    Held<VECTOR> nothing;
+DEVICE void compute_unit(const Parameters& p, const Offsets& at, const ResultInputs<VECTOR>& result_inputs) {
+    CollectiveInputs<VECTOR> nothing;
     Outputs<VECTOR> result;
 #pragma unroll
-    for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, p, nothing, late, Kept(), lane);
+    for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, p, nothing, result_inputs, Kept(), lane);
     store_outputs<VECTOR>(p, at, result);
 }
 
@@ -37,15 +37,15 @@ DEVICE Index find_unit(Offsets& at, const Parameters& p, Index unit) {
 DEVICE void compute_across(const Parameters& p, Index unit) {
     Offsets first;
     if (find_unit(first, p, unit) < (Index)p.full_units) {
-        Late<VECTOR> late[UNITS];
+        ResultInputs<VECTOR> result_inputs[UNITS];
         Offsets at[UNITS];
 #pragma unroll
         for (int k = 0; k < UNITS; k++) {
             at[k] = at_row(p, first, k);
-            load_late<VECTOR>(late[k], p, at[k]);
+            load_result_inputs<VECTOR>(result_inputs[k], p, at[k]);
         }
 #pragma unroll
-        for (int k = 0; k < UNITS; k++) compute_unit(p, at[k], late[k]);
+        for (int k = 0; k < UNITS; k++) compute_unit(p, at[k], result_inputs[k]);
     } else if constexpr (VECTOR > 1) {
 #pragma unroll 1
         for (int k = 0; k < UNITS; k++) compute_rest(p, at_row(p, first, k));
@@ -53,7 +53,7 @@ DEVICE void compute_across(const Parameters& p, Index unit) {
 }
 
 DEVICE void compute_apart(const Parameters& p, Index first) {
-    Late<VECTOR> late[UNITS];
+    ResultInputs<VECTOR> result_inputs[UNITS];
     Offsets at[UNITS];
     bool full[UNITS];
 #pragma unroll
@@ -63,14 +63,14 @@ DEVICE void compute_apart(const Parameters& p, Index first) {
         if (unit >= (Index)p.all_units) continue;
         full[k] = find_unit(at[k], p, unit) < (Index)p.full_units;
         if (full[k]) {
-            load_late<VECTOR>(late[k], p, at[k]);
+            load_result_inputs<VECTOR>(result_inputs[k], p, at[k]);
         } else if constexpr (VECTOR > 1) {
             compute_rest(p, at[k]);
         }
     }
 #pragma unroll
     for (int k = 0; k < UNITS; k++) {
-        if (full[k]) compute_unit(p, at[k], late[k]);
+        if (full[k]) compute_unit(p, at[k], result_inputs[k]);
     }
 }
 

@@ -17,8 +17,8 @@ constexpr bool ENDS = STAGES == 1 && !HAS_ELEMENTS;                             
 
 // Units that a thread loads before it takes the first of them in. A block of 1,024 threads has 64 registers for each.
 constexpr int BATCH = VECTOR == 1 ? (THREADS * UNIT_BYTES > 8192 ? 4 : 8) : VECTOR < 16 ? 16 / VECTOR : 1;
-// Units whose late loads are under way together: the compiler moves no load before the stores of another unit. Normalizations with a scale
-// for each row of (8, 1280, 27, 27) take 0.8 of the time (H100).
+// Units whose inputs of results are loaded together: the compiler moves no load before the stores of another unit. Normalizations with a
+// scale for each row of (8, 1280, 27, 27) take 0.8 of the time (H100).
 constexpr int AHEAD = VECTOR == 1 ? 4 : VECTOR < 16 ? 2 : 1;
 static_assert(BATCH % AHEAD == 0);
 
@@ -124,11 +124,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         const Offsets at = at_item(p, there ? item : 0);
         auto unit_at = [&](Index i) { return in_group<VECTOR>(p, at, first + i * SPAN); };
         auto group_at = [&](int lane) { return COLUMNS ? in_row<1>(p, at, (Index)lane) : at; };
-        Held<VECTOR> held[REGISTER_UNITS > 0 ? REGISTER_UNITS : BATCH];
+        CollectiveInputs<VECTOR> collective[REGISTER_UNITS > 0 ? REGISTER_UNITS : BATCH];
         // Calls `visit` with each unit of the thread, its number, and its number among AHEAD units. Calls `begin` before, with these numbers.
         auto each_unit = [&](auto backwards, auto begin, auto visit) {
             // Visits up to AHEAD units, of which `has` tells which are there.
-            auto visit_together = [&](Held<VECTOR>* units, auto number, auto has) {
+            auto visit_together = [&](CollectiveInputs<VECTOR>* units, auto number, auto has) {
 #pragma unroll
                 for (int k = 0; k < AHEAD; k++) {
                     if (has(k)) begin(number(k), k);
@@ -141,7 +141,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             if constexpr (REGISTER_UNITS > 0) {
 #pragma unroll
                 for (int from = 0; from < REGISTER_UNITS; from += AHEAD) {
-                    visit_together(held + from, [&](int k) { return (Index)(from + k); }, [&](int k) { return from + k < REGISTER_UNITS && from + k < count; });
+                    auto has = [&](int k) { return from + k < REGISTER_UNITS && from + k < count; };
+                    visit_together(collective + from, [&](int k) { return (Index)(from + k); }, has);
                 }
                 return;
             }
@@ -150,11 +151,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 auto visit_batch = [&](Index from, auto whole) {
 #pragma unroll
                     for (int k = 0; k < BATCH; k++) {
-                        if (whole || from + k < count) load_held<VECTOR>(held[k], p, unit_at(number(from + k)));
+                        if (whole || from + k < count) load_collective_inputs<VECTOR>(collective[k], p, unit_at(number(from + k)));
                     }
 #pragma unroll
                     for (int part = 0; part < BATCH; part += AHEAD) {
-                        visit_together(held + part, [&](int k) { return number(from + part + k); }, [&](int k) { return whole || from + part + k < count; });
+                        auto has = [&](int k) { return whole || from + part + k < count; };
+                        visit_together(collective + part, [&](int k) { return number(from + part + k); }, has);
                     }
                 };
                 Index i = in_shared;
@@ -167,9 +169,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 auto visit_kept = [&](Index from, auto whole) {
 #pragma unroll
                     for (int k = 0; k < AHEAD; k++) {
-                        if (whole || from + k < in_shared) take_held<VECTOR>(held[k], room + (from + k) * (THREADS * UNIT_BYTES));
+                        if (whole || from + k < in_shared) take_collective_inputs<VECTOR>(collective[k], room + (from + k) * (THREADS * UNIT_BYTES));
                     }
-                    visit_together(held, [&](int k) { return from + k; }, [&](int k) { return whole || from + k < in_shared; });
+                    visit_together(collective, [&](int k) { return from + k; }, [&](int k) { return whole || from + k < in_shared; });
                 };
                 Index i = 0;
 #pragma unroll 1
@@ -180,15 +182,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         if constexpr (REGISTER_UNITS > 0) {
 #pragma unroll
             for (int k = 0; k < REGISTER_UNITS; k++) {
-                if (k < count) load_held<VECTOR>(held[k], p, unit_at(k));
+                if (k < count) load_collective_inputs<VECTOR>(collective[k], p, unit_at(k));
             }
         }
         if constexpr (SHARED_UNITS > 0) {
-            for (Index i = 0; i < in_shared; i++) copy_held(room + i * (THREADS * UNIT_BYTES), p, unit_at(i));
+            for (Index i = 0; i < in_shared; i++) copy_collective_inputs(room + i * (THREADS * UNIT_BYTES), p, unit_at(i));
             commit_copies();
         }
-        Held<LANES> origin;
-        load_held<LANES>(origin, p, in_group<LANES>(p, at, 0));
+        CollectiveInputs<LANES> origin;
+        load_collective_inputs<LANES>(origin, p, in_group<LANES>(p, at, 0));
         Found found[LANES];
         bool goes_on = true;
         each<STAGES>([&](auto stage) {
@@ -198,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 start<LANES>(stage, mine[lane], p, origin, group_at(lane), found[lane], lane);
                 fresh[lane] = mine[lane];
             }
-            each_unit(Number<decltype(stage)::value % 2>(), [](Index, int) {}, [&](const Held<VECTOR>& unit, Index i, int) {
+            each_unit(Number<decltype(stage)::value % 2>(), [](Index, int) {}, [&](const CollectiveInputs<VECTOR>& unit, Index i, int) {
 #pragma unroll
                 for (int lane = 0; lane < VECTOR; lane++) {
                     const int group = lane % LANES;
@@ -239,14 +241,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
 #pragma unroll
                 for (int lane = 0; lane < LANES; lane++) kept[lane] = kept_of[place * LANES + lane];
             }
-            Late<VECTOR> late[AHEAD];
-            auto load_ahead = [&](Index i, int k) { load_late<VECTOR>(late[k], p, unit_at(i)); };
-            each_unit(Number<STAGES % 2>(), load_ahead, [&](const Held<VECTOR>& unit, Index i, int k) {
+            ResultInputs<VECTOR> result_inputs[AHEAD];
+            auto load_ahead = [&](Index i, int k) { load_result_inputs<VECTOR>(result_inputs[k], p, unit_at(i)); };
+            each_unit(Number<STAGES % 2>(), load_ahead, [&](const CollectiveInputs<VECTOR>& unit, Index i, int k) {
                 const Offsets here = unit_at(i);
                 Outputs<VECTOR> result;
 #pragma unroll
                 for (int lane = 0; lane < VECTOR; lane++) {
-                    evaluate<VECTOR>(result, p, unit, late[k], kept[lane % LANES], here, lane);
+                    evaluate<VECTOR>(result, p, unit, result_inputs[k], kept[lane % LANES], here, lane);
                 }
                 store_outputs<VECTOR>(p, here, result);
             });

@@ -18,7 +18,7 @@ struct Line {
     Index units;  // none for threads without a line
 };
 
-typedef Held<VECTOR> Tile[PARTS * UNITS];
+typedef CollectiveInputs<VECTOR> Tile[PARTS * UNITS];
 
 DEVICE int lane_of(int lane) { return REVERSE ? VECTOR - 1 - lane : lane; }
 
@@ -33,13 +33,13 @@ DEVICE void load_tile(Tile& tile, const Parameters& p, const Line& line, Index f
 #pragma unroll
     for (int unit = 0; unit < PARTS * UNITS; unit++) {
         const Index number = number_of(first, unit);
-        if (number < line.units) load_held<VECTOR>(tile[unit], p, unit_at(p, line, number));
+        if (number < line.units) load_collective_inputs<VECTOR>(tile[unit], p, unit_at(p, line, number));
     }
 }
 
 // Has what was made of a unit made again, rather than kept in more registers than the unit takes: `columns` is 0 here, which the
 // compiler does not know.
-DEVICE void forget_unit(const Parameters& p, Held<VECTOR>& unit) {
+DEVICE void forget_unit(const Parameters& p, CollectiveInputs<VECTOR>& unit) {
     unsigned words[(sizeof(unit) + 3) / 4];
     memcpy(words, &unit, sizeof(unit));
 #pragma unroll
@@ -123,14 +123,14 @@ DEVICE void write_tile(
             if (number_of(first, unit) >= line.units) continue;
             forget_unit(p, tile[unit]);
             const Offsets at = unit_at(p, line, number_of(first, unit));
-            Late<VECTOR> late;
+            ResultInputs<VECTOR> result_inputs;
             Outputs<VECTOR> result;
-            load_late<VECTOR>(late, p, at);
+            load_result_inputs<VECTOR>(result_inputs, p, at);
 #pragma unroll
             for (int k = 0; k < VECTOR; k++) {
                 const int lane = lane_of(k);
                 const Scanned next = put_together(sum, scanned<VECTOR>(p, tile[unit], line.kept, lane));
-                evaluate<VECTOR>(result, p, tile[unit], late, line.kept, EXCLUSIVE ? sum : next, lane);
+                evaluate<VECTOR>(result, p, tile[unit], result_inputs, line.kept, EXCLUSIVE ? sum : next, lane);
                 sum = next;
             }
             store_outputs<VECTOR>(p, at, result);

@@ -24,10 +24,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 load_kept(kept, p, start);
                 for (int i = threadIdx.x; i < TILE; i += THREADS) {
                     const Index unit = (Index)first + i;
-                    Held<1> held;
+                    CollectiveInputs<1> collective;
                     if (unit < (Index)p.units) {
-                        load_held<1>(held, p, in_group<1>(p, start, unit));
-                        at(i) = {(unsigned)unit, key_of<1>(p, held, kept, 0)};
+                        load_collective_inputs<1>(collective, p, in_group<1>(p, start, unit));
+                        at(i) = {(unsigned)unit, key_of<1>(p, collective, kept, 0)};
                     } else {
                         at(i) = nothing();
                     }

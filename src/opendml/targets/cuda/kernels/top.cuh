@@ -176,20 +176,20 @@ DEVICE void take_elements(const Place& place, Word& bound, const Parameters& p, 
     constexpr int STEP = SPAN * PARTS;
     Kept kept;
     load_kept(kept, p, start);
-    Held<VECTOR> held[PARTS];
+    CollectiveInputs<VECTOR> collective[PARTS];
     Index next = begin + place.member;
     auto load_units = [&] {
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
             const Index unit = next + part * SPAN;
-            if (unit < end) load_held<VECTOR>(held[part], p, in_group<VECTOR>(p, start, unit));
+            if (unit < end) load_collective_inputs<VECTOR>(collective[part], p, in_group<VECTOR>(p, start, unit));
         }
     };
     auto load_keys = [&](Element (&keys)[KEEP], Index) {
 #pragma unroll
         for (int i = 0; i < KEEP; i++) {
             const bool there = next + i / VECTOR * SPAN < end;
-            keys[i] = there ? key_of<VECTOR>(p, held[i / VECTOR], kept, i % VECTOR) : greatest<Element>;
+            keys[i] = there ? key_of<VECTOR>(p, collective[i / VECTOR], kept, i % VECTOR) : greatest<Element>;
         }
         next += STEP;
         load_units();
