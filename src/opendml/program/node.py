@@ -530,8 +530,11 @@ def ordered(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:
             found.append(pending.pop())  # type: ignore[arg-type]
         elif (key := id(node)) not in seen and key not in known:
             seen.add(key)
-            if node.operands:
-                pending += (node, None, *node.operands[::-1])
+            operands = node.operands
+            if len(operands) > 1:
+                pending += (node, None, *operands[::-1])
+            elif operands and id(operands[0]) not in seen:
+                pending += (node, None, operands[0])
             else:
                 found.append(node)
     return found

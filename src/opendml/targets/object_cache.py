@@ -55,13 +55,19 @@ def compiler_digest(target: str) -> str:
     what targets share, and the target's own."""
     package = Path(__file__).parents[1]
     folders = [*(package / name for name in _SHARED_SOURCES), package / "targets" / target]
-    sources = sorted(
-        path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".cuh")
-    )
-    content = hashlib.sha256()
-    for path in sources:
-        content.update(f"{path.relative_to(package).as_posix()}\0".encode())
-        content.update(hashlib.sha256(path.read_bytes()).digest())
+    # Paths as objects take twice as long.
+    sources = [
+        f"{folder}{os.sep}{name}"
+        for each in folders
+        for folder, _, names in os.walk(each)
+        for name in names
+        if name.endswith((".py", ".cuh"))
+    ]
+    content, prefix = hashlib.sha256(), len(f"{package}{os.sep}")
+    for path in sorted(sources):
+        content.update(f"{path[prefix:].replace(os.sep, '/')}\0".encode())
+        with open(path, "rb", buffering=0) as file:
+            content.update(hashlib.sha256(file.read()).digest())
     return content.hexdigest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -127,8 +128,8 @@ class Graph(GraphBase):
     def _hint(self, least: int, greatest: int) -> int:
         """Return a size that a dimension is taken to have while the graph is built."""
         known = [] if self._trace is None else [each.hint for each in self._trace.dimensions.values()]
-        if greatest > _HINTS[-1]:
-            return next(each for each in _HINTS if each >= least and each not in known)
+        if greatest > _MOST_HINT:
+            return next(each for each in _primes() if each >= least and each not in known)
         # The ends of a range are likely to be constants of the graph.
         wanted = (least + 7 * (greatest - least) // 8) | 1
         return next((each for each in range(wanted, least, -2) if each not in known), greatest)
@@ -251,9 +252,17 @@ class Graph(GraphBase):
         return self._constant(ConstantStep(array, None, is_unchanging=True), packed(type, array.shape))
 
 
-_HINTS = [each for each in range(227, 4096) if all(each % divisor for divisor in range(2, 64))]
-"""Sizes that dimensions are taken to have while a graph is built: primes, which few rules treat alone. They
-suit pictures of 224 pixels that are halved five times, and tables of 512 positions."""
+_MOST_HINT = 4093
+
+
+@cache
+def _primes() -> list[int]:
+    """Return sizes that dimensions are taken to have while a graph is built: primes, which few rules treat
+    alone.
+
+    They suit pictures of 224 pixels that are halved five times, and tables of 512 positions.
+    """
+    return [each for each in range(227, _MOST_HINT + 1) if all(each % divisor for divisor in range(2, 64))]
 
 
 def _with_own_array(step: Step) -> Step:

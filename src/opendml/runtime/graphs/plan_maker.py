@@ -178,6 +178,8 @@ class PlanMaker:
         if self.traced is None or not self.has_one_size:
             return None
         only = {name: size for name, size in self._only_sizes.items() if size >= WIDE}
+        if len(only) < 2:
+            return None  # To look for images takes 2 % of the first run of a transformer.
         names = self.traced.image_dimensions
         if len(names) < 2 or not names <= only.keys():
             return None

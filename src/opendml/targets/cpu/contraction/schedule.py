@@ -200,7 +200,7 @@ class Priced:
         for b_ahead in (self.b_ahead, self.fixed_b_ahead):
             if b_ahead:
                 ahead = b_ahead.item(item, columns)
-                items, work = self.work(ahead, rows, columns)
+                work = ahead * items
                 least = min(least, (round(self._longest(ahead, items, work, threads)), work))
         return least
 
