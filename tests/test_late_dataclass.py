@@ -9,6 +9,7 @@ import pickle
 from dataclasses import FrozenInstanceError, field, fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from opendml import late_dataclass
@@ -63,10 +64,16 @@ def made_with(dataclass: Any) -> list[type]:
         x: int = 0
 
     @dataclass(frozen=True, slots=True)
+    class Single:
+        """A class with one field."""
+
+        x: Any
+
+    @dataclass(frozen=True, slots=True)
     class Empty:
         """A class without fields."""
 
-    return [Point, Named, Checked, Same, Plain, Empty]
+    return [Point, Named, Checked, Same, Plain, Single, Empty]
 
 
 PAIRS = list(zip(made_with(late_dataclass.dataclass), made_with(dataclasses.dataclass), strict=True))
@@ -110,6 +117,23 @@ def test_comparisons_are_equal(pair: tuple[Any, Any]) -> None:
         assert one != other
         assert one == replace(other, x=1)
         assert {one: "found"}[replace(other, x=1)] == "found"
+
+
+def test_objects_with_the_same_nan_are_equal(pair: tuple[Any, Any]) -> None:
+    nan = float("nan")
+    results = []
+    for of in pair:
+        given = arguments(of) | ({"x": nan} if of.__name__ in ("Point", "Plain", "Single") else {})
+        results.append(of(**given) == of(**given))
+    assert results[0] is results[1]
+
+
+def test_a_field_that_compares_to_an_array_gives_no_array(pair: tuple[Any, Any]) -> None:
+    if "x" not in inspect.signature(pair[0]).parameters or pair[0].__name__ == "Checked":
+        pytest.skip("it has no field of any type")
+    for of in pair:
+        array = np.arange(3)
+        assert (of(x=array) == of(x=array)) is (of.__name__ != "Plain")
 
 
 def test_fields_cannot_be_set_or_deleted(pair: tuple[Any, Any]) -> None:
