@@ -7,7 +7,7 @@ import operator
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
@@ -133,16 +133,12 @@ def report(
         A function that reports: to `explained`, or to the log, with one warning for all that is left to
         PyTorch.
     """
-    in_parts = {node for nodes in parts for node in nodes}
     nodes = [
         node
         for node in module.graph.nodes
         if node.op == "call_function" and node.target not in (operator.getitem, checked)
     ]
-    left: dict[str, list[Node]] = {}
-    for node in nodes:
-        if node not in in_parts:
-            left.setdefault(str(node.target), []).append(node)
+    left = _left_to_pytorch(nodes, parts)
     places_of = {
         name: [place for each in calls if (place := _place_of(each))] for name, calls in left.items()
     }
@@ -175,6 +171,16 @@ def report(
             _warn(_warning(found, refused), first)
 
     return tell
+
+
+def _left_to_pytorch(nodes: Iterable[Node], parts: Iterable[Iterable[Node]]) -> dict[str, list[Node]]:
+    """Return the nodes that are in no part, by the names of their operators."""
+    in_parts = {node for part in parts for node in part}
+    left: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node not in in_parts:
+            left.setdefault(str(node.target), []).append(node)
+    return left
 
 
 def _reason(name: str, refusal: str | None) -> str:
