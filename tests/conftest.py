@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from opendml import Device, Unsupported
+from opendml.targets.cpu import compile_workers, engine
 
 os.environ.setdefault("OPENDML_CACHE_PLANS", "0")
 """Tests change the compiler, which plans on disk would not follow."""
@@ -23,6 +24,8 @@ SHARED = Path(__file__).parents[2] / "shared"
 CUDA = Path(__file__).parent / "cuda"
 COMPILING = frozenset({"compile_all", "compiled", "emulated", "machine_code"})
 """Functions of tests/cuda that compile kernels for GPUs, or run them on the processor."""
+LISTING = frozenset({"_chosen", "all_launches", "in_each_tile", "kernels"})
+"""Functions that list those kernels, 10 seconds for each generation, and fixtures that run them."""
 
 
 @pytest.fixture(params=["cpu", "cuda"])
@@ -81,6 +84,12 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
 
 
 @pytest.fixture
+def compile_workers_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes compile kernels beside this one, as they do for users."""
+    monkeypatch.setattr(engine, "worker_count", compile_workers.worker_count)
+
+
+@pytest.fixture
 def interruptible() -> Iterator[None]:
     """Lets SIGINT interrupt this process and those that it starts, as from a terminal. Under `nohup`, and in
     the background of some shells, it is ignored."""
@@ -96,6 +105,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before tests are listed: those that need a GPU are left out where none is."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # Each core has a process of tests. Others would take longer to start than LLVM takes for a kernel.
+        engine.worker_count = lambda kernels, threads: 0
     if config.getoption("emulated"):
         # Few runs of the tests need it.
         from tools.cuda_emulator import emulated
@@ -150,7 +162,7 @@ def _is_for_cuda(item: pytest.Item) -> bool:
 
 
 def _compiles_for_cuda(item: pytest.Item) -> bool:
-    """Return whether the test, or a function of its file that it calls, compiles or emulates kernels."""
+    """Return whether the test, or a function of its file that it calls, compiles, runs or lists kernels."""
     function = getattr(item, "function", None)
     if CUDA not in item.path.parents or function is None:
         return False
@@ -158,4 +170,7 @@ def _compiles_for_cuda(item: pytest.Item) -> bool:
     for name in [*names]:
         called = getattr(told.get(name), "__code__", None)
         names.update(called.co_names if called else ())
-    return not names.isdisjoint(COMPILING) or not COMPILING.isdisjoint(getattr(item, "fixturenames", ()))
+    # Attributes of the same name are no functions that keep their lists.
+    listing = {name for name in names & LISTING if hasattr(told.get(name), "cache_info")}
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return bool(listing or names & COMPILING or fixtures & (COMPILING | LISTING))

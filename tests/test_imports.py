@@ -7,13 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-import opendml
+from tests import syntax
 
-PACKAGE = Path(opendml.__file__).parent
 RUNTIME = "opendml.runtime"
 
 
@@ -21,10 +19,9 @@ RUNTIME = "opendml.runtime"
 def trees() -> dict[str, ast.Module]:
     """The modules of the package by name."""
     found = {}
-    for path in PACKAGE.rglob("*.py"):
-        *folders, last = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        name = ".".join(folders if last == "__init__" else [*folders, last])
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in syntax.trees().items():
+        *folders, last = path.relative_to(syntax.PACKAGE.parent).with_suffix("").parts
+        found[".".join(folders if last == "__init__" else [*folders, last])] = tree
     return found
 
 
@@ -37,11 +34,19 @@ def statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
             yield from statements(child)
 
 
+def called(call: ast.Call) -> str:
+    """Return the last name of what is called. `ast.unparse` would take a second for all calls."""
+    match call.func:
+        case ast.Name(name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
 @cache
 def imported(module: str) -> frozenset[str]:
     """Return the modules of the package that a module imports, by `import_module` too."""
     calls = [node for node in ast.walk(trees()[module]) if isinstance(node, ast.Call)]
-    dynamic = [call.args[0] for call in calls if "import_module" in ast.unparse(call.func)]
+    dynamic = [call.args[0] for call in calls if "import_module" in called(call)]
     found = {str(name.value) for name in dynamic if isinstance(name, ast.Constant)}
     for statement in statements(trees()[module]):
         assert isinstance(statement, ast.Import) or statement.level == 0

@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import re
 from collections import Counter
-from functools import cache
 from pathlib import Path, PurePosixPath
 
 import llvmlite.binding as llvm
@@ -17,6 +16,7 @@ import pytest
 import opendml as dml
 from opendml.targets import object_cache
 from opendml.targets.cpu import native
+from tests.syntax import trees
 from tests.test_project import ROOT, tracked_files
 
 LINUX = {"clock_gettime", "sched_yield", "syscall"}
@@ -100,14 +100,8 @@ OF_OS = """
 """
 
 
-@cache
-def trees() -> list[tuple[Path, ast.Module]]:
-    paths = (path for path in (ROOT / "src").rglob("*.py") if path.name != "functions.py")
-    return [(path, ast.parse(path.read_text("utf-8"))) for path in paths]
-
-
 def test_no_module_of_one_family_of_systems_is_imported() -> None:
-    for path, tree in trees():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
@@ -115,7 +109,7 @@ def test_no_module_of_one_family_of_systems_is_imported() -> None:
 
 
 def test_what_os_has_on_some_systems_is_asked_for_first() -> None:
-    for path, tree in trees():
+    for path, tree in trees().items():
         used = {
             node.attr
             for node in ast.walk(tree)
@@ -127,7 +121,7 @@ def test_what_os_has_on_some_systems_is_asked_for_first() -> None:
 
 
 def test_text_files_say_their_encoding() -> None:
-    for path, tree in trees():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             name = (
                 node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import opendml
+from tests.syntax import trees
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -117,14 +118,14 @@ def test_every_package_that_the_sources_import_is_declared() -> None:
         *(r for name in extras for r in _strings(extras[name])),
     ]
     declared = {re.split(r"[^\w-]", requirement)[0] for requirement in requirements}
-    used = {name for path in (ROOT / "src").rglob("*.py") for name in _imports(path)}
+    used = {name for tree in trees().values() for name in _imports(tree)}
     outside = used - set(sys.stdlib_module_names) - {"opendml"}
     assert "numpy" in outside
     assert {DISTRIBUTIONS.get(name, name) for name in outside} <= declared
 
 
 def test_every_required_dependency_is_imported() -> None:
-    used = {name for path in (ROOT / "src").rglob("*.py") for name in _imports(path)}
+    used = {name for tree in trees().values() for name in _imports(tree)}
     required = {re.split(r"[^\w-]", requirement)[0] for requirement in _strings(project()["dependencies"])}
     assert required <= used
 
@@ -156,10 +157,10 @@ def _strings(values: object) -> list[str]:
     return [str(value) for value in values]
 
 
-def _imports(path: Path) -> set[str]:
-    """The first part of the name of every module that a file imports."""
+def _imports(tree: ast.Module) -> set[str]:
+    """The first part of the name of every module that a module imports."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

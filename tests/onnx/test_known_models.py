@@ -121,6 +121,7 @@ def test_a_known_model_is_neither_parsed_nor_traced(
     assert found == expected
 
 
+@pytest.mark.usefixtures("compile_workers_start")
 def test_workers_start_before_a_new_model_is_traced(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 

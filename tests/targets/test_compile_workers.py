@@ -17,6 +17,7 @@ from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.object_code import Effort
 from tests.calls import note_calls
 
+pytestmark = pytest.mark.usefixtures("compile_workers_start")
 ASSEMBLY = """
 define i64 @kernel() {
   ret i64 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from opendml.cli import main
 from opendml.runtime.graphs import shared
 from opendml.targets import compiled_files, object_cache
 from opendml.targets.cpu import engine, executable, planning
+from tests.conftest import MadeOnce
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(28)
@@ -31,8 +33,9 @@ W = RANDOM.standard_normal((1, 1, 64, 96), np.float32)
 class Machine:
     """A machine with a cache of its own, and counts of what loading and running take."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, made_once: MadeOnce) -> None:
         self.file, self._patch, self._folder = folder / "model.odml", monkeypatch, folder
+        self._made_once = made_once
         self.counts = dict.fromkeys(("fused", "assembled", "packed"), 0)
         monkeypatch.setenv(object_cache.PLANS_VARIABLE, "1")
         self.use("first")
@@ -54,6 +57,10 @@ class Machine:
         """Use the cache of another machine from now on."""
         self._patch.setenv("OPENDML_CACHE_DIRECTORY", str(self._folder / name))
 
+    def copy(self, name: str, make: Callable[[Path], None]) -> None:
+        """Copy the files and the cache that `make` leaves in a folder, once per run, to this machine."""
+        shutil.copytree(self._made_once(name, make), self._folder, dirs_exist_ok=True)
+
     def without_objects(self) -> None:
         """Remove all code and plans of the cache, but not the records of compiled files."""
         for path in (self._folder / "first").iterdir():
@@ -71,8 +78,8 @@ NOTHING = {"fused": 0, "assembled": 0, "packed": 0}
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(tmp_path, monkeypatch)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_once: MadeOnce) -> Machine:
+    return Machine(tmp_path, monkeypatch, made_once)
 
 
 def compiled_graph(machine: Machine) -> bytes:
@@ -92,23 +99,24 @@ def loaded_graph(machine: Machine, **options: Any) -> bytes:
 
 def compiled_onnx(machine: Machine) -> bytes:
     """Write a compiled file of an ONNX model on the command line, and return its result."""
+    machine.copy("compiled onnx", _compile_onnx)
+    return machine.file.with_name("expected").read_bytes()
+
+
+def _compile_onnx(folder: Path) -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
     g (float[1, 1, n, 64] x) => (float[1, 1, n, 96] y) { p = MatMul (x, w) y = Relu (p) }"""
     model = onnx.parser.parse_model(text)
     model.graph.initializer.append(onnx.numpy_helper.from_array(W, "w"))
-    path = machine.file.with_suffix(".onnx")
+    path, x = folder / "model.onnx", folder / "x.npy"
     onnx.save(model, path)
-    np.save(machine.file.with_name("x.npy"), X)
-    command = [
-        "compile",
-        str(path),
-        "-o",
-        str(machine.file),
-        "--input",
-        f"x={machine.file.with_name('x.npy')}",
-    ]
-    subprocess.run([sys.executable, "-m", "opendml", *command], env=os.environ, check=True)
-    return bytes(dml.onnx.load(path)(X)["y"].tobytes())
+    np.save(x, X)
+    command = ["compile", str(path), "-o", str(path.with_suffix(".odml")), "--input", f"x={x}"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENDML_CACHE_DIRECTORY", str(folder / "first"))
+        patch.setenv(object_cache.PLANS_VARIABLE, "1")
+        subprocess.run([sys.executable, "-m", "opendml", *command], check=True)
+        (folder / "expected").write_bytes(dml.onnx.load(path)(X)["y"].tobytes())
 
 
 def loaded_onnx(machine: Machine, **options: Any) -> bytes:
