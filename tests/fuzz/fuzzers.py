@@ -2,80 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
 
-from tests.fuzz import (
-    aliasing,
-    calls,
-    descs,
-    expressions,
-    faults,
-    graphs,
-    growth,
-    large,
-    models,
-    neighbours,
-    onnx_graphs,
-    onnx_models,
-    onnx_sizes,
-    peers,
-    samples,
-    saved,
-    serialized,
-)
+from tests.fuzz import samples
 from tests.fuzz.case import Case, vocabulary
 from tests.fuzz.choices import Choices
 
-FUZZERS: dict[str, Callable[[Choices], Case]] = {
-    "descs": descs.make,
-    "large": large.make,
-    "aliasing": aliasing.make,
-    "expressions": expressions.make,
-    "graphs": graphs.make,
-    "growth": growth.make,
-    "neighbours": neighbours.make,
-    "calls": calls.make,
-    "models": models.make,
-    "nodes": onnx_graphs.make,
-    "onnx": onnx_models.make,
-    "peers": peers.make,
-    "sizes": onnx_sizes.make,
-    "saved": saved.make,
-    "serialized": serialized.make,
-    "faults": faults.make,
+FUZZERS = {
+    "descs": "descs",
+    "large": "large",
+    "aliasing": "aliasing",
+    "expressions": "expressions",
+    "graphs": "graphs",
+    "growth": "growth",
+    "neighbours": "neighbours",
+    "calls": "calls",
+    "models": "models",
+    "nodes": "onnx_graphs",
+    "onnx": "onnx_models",
+    "peers": "peers",
+    "sizes": "onnx_sizes",
+    "saved": "saved",
+    "serialized": "serialized",
+    "faults": "faults",
 }
-_MODULES = (
-    aliasing,
-    calls,
-    descs,
-    expressions,
-    faults,
-    graphs,
-    growth,
-    large,
-    models,
-    neighbours,
-    onnx_graphs,
-    onnx_models,
-    onnx_sizes,
-    peers,
-    samples,
-    saved,
-    serialized,
-)
+"""The modules of fuzzers, which a process imports when it needs them: all take longer than most cases."""
 
 
 def made(fuzzer: str, choices: Choices) -> Case:
     """A case of a fuzzer, or of the samples that its machinery is tried with."""
-    make = samples.make if fuzzer == "samples" else FUZZERS[fuzzer]
-    return make(choices)
+    module = samples if fuzzer == "samples" else _module(FUZZERS[fuzzer])
+    case = module.make(choices)
+    assert isinstance(case, Case)
+    return case
 
 
 def evaluated(expression: str) -> Case:
     """The case that its repr shows."""
-    names = vocabulary()
-    for module in _MODULES:
-        names |= vars(module)
+    names = vocabulary() | vars(samples)
+    if not expression.startswith("Sample("):
+        for name in FUZZERS.values():
+            names |= vars(_module(name))
     case = eval(expression, names)
     assert isinstance(case, Case)
     return case
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"tests.fuzz.{name}")
