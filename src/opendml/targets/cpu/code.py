@@ -279,11 +279,17 @@ class Code:
         return 1 if self.reads_unaligned else bytes
 
     def load_every_other(self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
-        """Load every other element. Lanes outside the mask are zero. They and elements between are not
-        read."""
+        """Load every other element. Lanes outside the mask are zero. Neither they nor what lies behind the
+        last element are read."""
         if type is ScalarType.BOOLEAN:
             found = self.load_every_other(pointer, ScalarType.UINT8, mask)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
+        if mask is None and self.lanes < 16:
+            # The second half begins an element earlier, so that nothing behind the last element is read.
+            # Before AVX-512 masked loads take longer.
+            parts = [self.offset(pointer, I64(at * type.bytes)) for at in (0, self.lanes - 1)]
+            chosen = [2 * lane + (2 * lane >= self.lanes) for lane in range(self.lanes)]
+            return self._picked([self.load(part, type, self.lanes) for part in parts], chosen)
         even = vector_constant(I1, [lane % 2 == 0 for lane in range(self.lanes)])
         halves = []
         for half in range(2):

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from typing import Protocol
 
+from opendml.across_forks import cached_property
+from opendml.compiler.kernel import number_of
+from opendml.program.node import Node, Operation
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu import ir
-from opendml.targets.cpu.code import I64, Code
+from opendml.targets.cpu.code import I1, I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.tiling import STEP, Instructions, OperandA, OperandB, bf16_bytes
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE
+from opendml.targets.cpu.shared_rows import conditions_of
 from opendml.targets.cpu.shuffles import transposed
 from opendml.targets.cpu.values import number as constant
 from opendml.targets.cpu.values import splat
@@ -202,9 +206,46 @@ class PackingCode(KernelCode):
             for pointer, step in later:
                 self.code.prefetch(self.code.offset(pointer, self.builder.mul(index, step)), level=2)
             at = place(self.builder.add(before, index))
-            self.code.store(at, self._vector(run, known, index, mask), F32)
+            guards = self._guards_of_runs if mask is None else []
+            if not guards:
+                self.code.store(at, self._vector(run, known, index, mask), F32)
+                return
+            ends = (
+                self.evaluate(Level.ELEMENT, 1, run, known, each, None, guards)
+                for each in (index, self.builder.add(index, I64(self.lanes - 1)))
+            )
+            hold = [self.value(guard, 1, values) for values in ends for guard in guards]
+            always = known | {id(guard): I1(1) for guard in guards}
+            with self.builder.if_else(reduce(self.builder.and_, hold), likely=True) as branches:
+                for branch, values in zip(branches, (always, known), strict=True):
+                    with branch:
+                        self.code.store(at, self._vector(run, values, index, mask), F32)
 
         self.code.vector_loop(*part, put)
+
+    @cached_property
+    def _guards_of_runs(self) -> list[Node]:
+        """The guards that hold for one run of the innermost loop: those that compare its counter.
+
+        If such a guard holds at both ends of a vector, the vector is loaded without a mask. Packing an image
+        with margins takes half the time then (Zen 3).
+        """
+        guards = {
+            id(node.operands[0]): node.operands[0]
+            for node in self.nodes
+            if node.operation is Operation.SOURCE and len(node.operands) == 1
+        }
+        return [each for each in guards.values() if self._holds_for_one_run(each)]
+
+    def _holds_for_one_run(self, guard: Node) -> bool:
+        conditions = [each for each in conditions_of(guard) if self.levels[id(each)] is Level.ELEMENT]
+        for each in conditions:
+            moving = [operand for operand in each.operands if self.levels[id(operand)] is Level.ELEMENT]
+            if each.operation is not Operation.LESS or len(moving) != 1:
+                return False
+            if moving[0].operation is not Operation.SOURCE or not self.accesses[number_of(moving[0])].counter:
+                return False
+        return bool(conditions)
 
     def _later(self, run: Pointers, rows: int) -> list[tuple[ir.Value, ir.Value]]:
         """Return where contiguous accesses will be `rows` of the major dimension later, and their steps."""
