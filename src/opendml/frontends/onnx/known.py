@@ -325,7 +325,8 @@ class KnownModel(Locked):
         note_sizes(self._only_sizes, dimensions)
         plans = self._plans_of(form) if reads else self._plans.get(form, [])
         for plan in list(plans):
-            if not plan.serves(dimensions) or not self._is_started(plan, plans, form, models):
+            is_ready = plan.kept is not None or plan.serves(dimensions)
+            if not is_ready or not self._is_started(plan, plans, form, models):
                 continue
             run = plan.at(dimensions)
             if run is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -80,6 +80,10 @@ class PlanMaker:
         self.guards: Guards = dict(guards)
         self.serves = Conditions(self.guards)
         """Tells whether sizes meet the guards of the program."""
+        self._known_equated: dict[Hashable, Hints] = {}
+        """The results of `_equated`. Most sizes of a bucket have the same few hints."""
+        self._known_failing: dict[Hashable, frozenset[str]] = {}
+        """The dimensions of guards that hints do not meet."""
 
     def note(self, sizes: Mapping[str, int]) -> None:
         """Note the sizes of a call."""
@@ -94,18 +98,22 @@ class PlanMaker:
         """
         tried = list[Hints]()
         for aligned_as in ({}, sizes):
-            hints = hints_in(ranges, aligned_as, self._multiple)
-            equated = self._equated(hints, ranges)
-            for candidate in (hints, equated, self._with_own(equated, sizes)):
-                # The graph is another one for hints that do not meet its guards.
-                if candidate not in tried and self.serves(candidate):
-                    yield candidate
-                tried.append(candidate)
+            hints: Hints = hints_in(ranges, aligned_as, self._multiple)
+            # The graph is another one for hints that do not meet its guards.
+            if not self.serves(hints):
+                equated = self._equated(hints, ranges)
+                hints = equated if self.serves(equated) else self._with_own(equated, sizes)
+            if hints not in tried and self.serves(hints):
+                yield hints
+            tried.append(hints)
         if sizes not in tried:
             yield dict(sizes)
 
     def _equated(self, hints: Hints, ranges: Ranges) -> Hints:
         """Return hints, some of them changed so that the equalities among the graph's guards hold."""
+        key = tuple(hints.items()), tuple(ranges.items())
+        if key in self._known_equated:
+            return self._known_equated[key]
         found = dict(hints)
         for relation, size in self.guards:
             if relation is not Relation.ZERO or type(size) is not Size:
@@ -120,14 +128,19 @@ class PlanMaker:
                 if excess and abs(steps[name]) == 1 and least <= met <= greatest:
                     found[name] = met
                     break
+        _keep(self._known_equated, key, found)
         return found
 
     def _with_own(self, hints: Hints, sizes: Mapping[str, int]) -> Hints:
         """Return hints that meet the graph's guards, with sizes of the call where other hints do not."""
         found = dict(hints)
-        for _ in hints:
-            failed = [size for relation, size in self.guards if not is_met(relation, size, found)]
-            names = frozenset[str]().union(*map(names_of, failed))
+        while found != sizes:
+            key = tuple(found.items())
+            names = self._known_failing.get(key)
+            if names is None:
+                failed = [size for relation, size in self.guards if not is_met(relation, size, found)]
+                names = frozenset[str]().union(*map(names_of, failed))
+                _keep(self._known_failing, key, names)
             if all(found[name] == sizes[name] for name in names):
                 break
             found |= {name: sizes[name] for name in names}
@@ -243,9 +256,14 @@ class PlanMaker:
             "hints %s do not serve %s: %s %s at %s", dict(hints), dict(sizes), size, relation.name, place
         )
         if not fixed:
-            self._refused[tuple(hints.items())] = Conditions(guards)
-            if len(self._refused) > MOST_BUCKETS:
-                del self._refused[next(iter(self._refused))]
+            _keep(self._refused, tuple(hints.items()), Conditions(guards))
+
+
+def _keep(known: dict[Any, Any], key: Hashable, value: object) -> None:
+    """Add a value to a dict, in place of the oldest if there are many."""
+    known[key] = value
+    if len(known) > MOST_BUCKETS:
+        del known[next(iter(known))]
 
 
 def note_sizes(only_sizes: dict[str, int], sizes: Mapping[str, int]) -> None:
