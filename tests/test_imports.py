@@ -144,6 +144,36 @@ def test_no_room_imports_from_a_higher_one() -> None:
     assert upwards == {}
 
 
+def frozen_at_import(tree: ast.Module) -> list[str]:
+    """Return the frozen dataclasses of a module whose methods `dataclasses` makes."""
+    imported_names = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
+        for alias in node.names
+        if alias.name == "dataclass"
+    }
+    return [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for each in node.decorator_list
+        if isinstance(each, ast.Call) and ast.unparse(each.func) in {*imported_names, "dataclasses.dataclass"}
+        if any(keyword.arg == "frozen" for keyword in each.keywords)
+    ]
+
+
+def test_no_import_makes_methods_of_frozen_dataclasses() -> None:
+    """`opendml.late_dataclass` has a decorator that makes them when they are needed."""
+    assert {name: found for name, tree in trees().items() if (found := frozen_at_import(tree))} == {}
+
+
+def test_frozen_dataclasses_are_found() -> None:
+    usual = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass A: pass"
+    assert frozen_at_import(ast.parse(usual)) == ["A"]
+    assert frozen_at_import(ast.parse(usual.replace("from dataclasses", "from opendml.late_dataclass"))) == []
+
+
 def test_a_module_whose_package_is_absent_is_no_attribute() -> None:
     """`hasattr`, `help` and `inspect.getmembers` expect that of an attribute that cannot be had."""
     code = """
