@@ -27,8 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.models.cases import CASES as FIXED
-from benchmarks.sizes import _CHARACTER_KEYS, CASES, Arrays, _random, _words, options
+from benchmarks.sizes import CASES, CHARACTER_CACHE, Arrays, options, packaged, random_floats, token_inputs
 
 REPEATS = 5
 """Runs with sizes that are known."""
@@ -53,14 +52,14 @@ class Case:
 
 
 def _decoded(past: int) -> Arrays:
-    keys = {name: _random(*sizes[:2], past, sizes[3]) for name, sizes in _CHARACTER_KEYS.items()}
+    keys = {name: random_floats(*sizes[:2], past, sizes[3]) for name, sizes in CHARACTER_CACHE.items()}
     return {"numbers": np.array([[past % 50]]), **keys}
 
 
 def _sound(batch: int) -> Arrays:
     return {
-        "input": _random(batch, 576) / 4,
-        "state": _random(2, batch, 128) / 4,
+        "input": random_floats(batch, 576) / 4,
+        "state": random_floats(2, batch, 128) / 4,
         "sr": np.array(16000, np.int64),
     }
 
@@ -69,28 +68,27 @@ def _bytes(batch: int) -> Arrays:
     return {"bytes": np.random.default_rng(batch).integers(0, 256, (batch, 2048), np.int32)}
 
 
-def _package(name: str) -> Callable[[Path], Path]:
-    return lambda folder: FIXED[name].path
-
-
 _made = {each.name: each.model for each in CASES}
 HOST_CASES = {
     "gpt, 3 layers": Case(_made["gpt, 3 layers"], _decoded, (70, 71, 90, 120), (20, 300, 10)),
-    "bert-base": Case(_made["bert-base"], _words, (100, 101, 120, 90), (40, 300, 20)),
+    "bert-base": Case(_made["bert-base"], token_inputs, (100, 101, 120, 90), (40, 300, 20)),
     "nudenet": Case(
-        _package("nudenet"), lambda n: {"images": _random(n, 3, 320, 320)}, (4, 5, 6, 7), (2, 9, 1)
+        packaged("nudenet"), lambda n: {"images": random_floats(n, 3, 320, 320)}, (4, 5, 6, 7), (2, 9, 1)
     ),
     "rapidocr-rec": Case(
-        _package("rapidocr-rec"), lambda n: {"x": _random(1, 3, 48, n)}, (320, 340, 500, 400), (200, 40, 1200)
+        packaged("rapidocr-rec"),
+        lambda n: {"x": random_floats(1, 3, 48, n)},
+        (320, 340, 500, 400),
+        (200, 40, 1200),
     ),
     "rapidocr-det": Case(
-        _package("rapidocr-det"),
-        lambda sizes: {"x": _random(1, 3, *sizes)},
+        packaged("rapidocr-det"),
+        lambda sizes: {"x": random_floats(1, 3, *sizes)},
         ((320, 288), (288, 320), (416, 384), (352, 320)),
         ((160, 320), (192, 224), (640, 320)),
     ),
-    "magika": Case(_package("magika"), _bytes, (4, 5, 6, 7), (2, 9, 20)),
-    "silero-vad": Case(_package("silero-vad"), _sound, (4, 5, 6, 7), (2, 9, 20)),
+    "magika": Case(packaged("magika"), _bytes, (4, 5, 6, 7), (2, 9, 20)),
+    "silero-vad": Case(packaged("silero-vad"), _sound, (4, 5, 6, 7), (2, 9, 20)),
 }
 
 

@@ -90,11 +90,13 @@ def decoding(
     return runs
 
 
-def _random(*sizes: int) -> NDArray[np.float32]:
+def random_floats(*sizes: int) -> NDArray[np.float32]:
+    """Return the random numbers of these sizes, which are the same in each process."""
     return np.random.default_rng(sum(sizes)).standard_normal(sizes, np.float32)
 
 
-def _words(length: int) -> Arrays:
+def token_inputs(length: int) -> Arrays:
+    """Return the inputs of BERT for a text of some length."""
     ids = np.random.default_rng(length).integers(0, 30522, (1, length))
     return {"input_ids": ids, "attention_mask": np.ones_like(ids)}
 
@@ -175,27 +177,29 @@ def _exported(
     return path
 
 
-def _package(name: str) -> Callable[[Path], Path]:
+def packaged(name: str) -> Callable[[Path], Path]:
+    """Return a function that returns the file of a model in an installed package."""
     return lambda folder: FIXED[name].path
 
 
 _KEYS = {f"past_{number}_{part}": (1, 12, 0, 64) for number in range(12) for part in ("key", "value")}
-_CHARACTER_KEYS = {f"past_{n}_{part}": (1, 4, 0, 32) for n in range(3) for part in ("keys", "values")}
+CHARACTER_CACHE = {f"past_{n}_{part}": (1, 4, 0, 32) for n in range(3) for part in ("keys", "values")}
+"""The sizes of the empty caches of the model of characters, by the names of inputs."""
 _LENGTHS = [1, 2, 3, 5, 8, 13, 16, 21, 34, 55, 64, 89, 100, 128, 144, 200, 233, 256, 300, 377, 400, 512]
 
 CASES = (
-    Case("gpt, 3 layers", _characters, decoding(17, 200, _CHARACTER_KEYS, "numbers")),
+    Case("gpt, 3 layers", _characters, decoding(17, 200, CHARACTER_CACHE, "numbers")),
     Case("gpt-2", _gpt2, decoding(512, 100, _KEYS, "input_ids")),
-    Case("bert-base", _bert, in_random_order(_LENGTHS, _words)),
+    Case("bert-base", _bert, in_random_order(_LENGTHS, token_inputs)),
     Case(
         "nudenet",
-        _package("nudenet"),
-        in_random_order([*range(1, 9)], lambda n: {"images": _random(n, 3, 320, 320)}),
+        packaged("nudenet"),
+        in_random_order([*range(1, 9)], lambda n: {"images": random_floats(n, 3, 320, 320)}),
     ),
     Case(
         "rapidocr-rec",
-        _package("rapidocr-rec"),
-        in_random_order([*range(100, 801, 20)], lambda n: {"x": _random(1, 3, 48, n)}),
+        packaged("rapidocr-rec"),
+        in_random_order([*range(100, 801, 20)], lambda n: {"x": random_floats(1, 3, 48, n)}),
     ),
 )
 
