@@ -1,8 +1,8 @@
 """Memory of outputs that callers have dropped, which outputs of later runs take.
 
 The system clears fresh pages when they are first written, and takes them back later. For outputs of
-megabytes, that takes longer than to write them. A token of GPT-2 after 520 others, whose caches are 38 MB,
-takes 69 ms of processor time with kept memory, and 93 with fresh memory (Zen 3, two threads).
+megabytes, that takes longer than to write them. A token of GPT-2 with caches of 38 MB takes 69 ms of
+processor time with kept memory, and 93 with fresh memory (Zen 3, two threads).
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ the sums. If it only stores them, whole tiles are stored where they belong at on
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.targets.common.pattern import Level, Step
@@ -27,7 +29,7 @@ from opendml.targets.cpu.contraction.storages import (
     Stream,
     b_storage,
 )
-from opendml.targets.cpu.contraction.tiling import FEW_ROWS, Storage, Tiling, odd_lines
+from opendml.targets.cpu.contraction.tiling import FEW_ROWS, PANELS_TOGETHER, Storage, Tiling, odd_lines
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuPattern
@@ -92,8 +94,12 @@ class ContractionCode(KernelCode):
             packed=a.packing.type,
             narrow=b.narrow if b.storage is Storage.NARROW_STREAMED else None,
         )
-        module = self.function.module
-        self.micro = emit_micro_kernel(module, "micro", self.tiling.micro, self.lanes, strides)
+        module, micro = self.function.module, self.tiling.micro
+        self.micro = emit_micro_kernel(module, "micro", micro, self.lanes, strides)
+        if self._reads_panels_together:
+            wide = replace(micro, vectors=micro.vectors * PANELS_TOGETHER)
+            strides = replace(strides, prefetched=0, panels=PANELS_TOGETHER)
+            self.wide_micro = emit_micro_kernel(module, "wide_micro", wide, self.lanes, strides)
 
     @property
     def prefetches_a(self) -> bool:
@@ -111,6 +117,12 @@ class ContractionCode(KernelCode):
         pays = self.tiling.micro.rows > FEW_ROWS or b is Storage.STREAMED
         is_ahead = b.is_ahead and pays and not (self._fetches_rows or self.tiling.image)
         return b in (Storage.IN_PLACE, Storage.NARROW) or is_ahead
+
+    @property
+    def _reads_panels_together(self) -> bool:
+        """True if a row reads several panels of B side by side."""
+        wide = self.tiling.columns >= PANELS_TOGETHER * self.width
+        return self.tiling.b.storage is Storage.STREAMED and self.tiling.micro.rows == 1 and wide
 
     @property
     def _fetches_rows(self) -> bool:
@@ -175,18 +187,30 @@ class ContractionCode(KernelCode):
         builder, columns = self.builder, panel.columns
         count, adds = self.products(panel.part)
         tiles = self.b.reader.parts(builder.sub(columns[1], columns[0]), self.width)
-        with self.code.loop(I64(0), tiles) as tile:
-            column = builder.mul(tile, I64(self.width))
-            at = builder.mul(column, I64(F32.bytes))
+
+        def operands(tile: ir.Value, together: int) -> list[ir.Value]:
+            """Return the first arguments of a micro-kernel that multiplies some tiles, and adds to C."""
+            at = builder.mul(tile, I64(self.width * F32.bytes))
             b = self.code.offset(block[0], builder.mul(tile, block[1]))
             c, direct = (self.code.offset(place, at) for place in (panel.c, panel.results[0]))
-            is_direct = builder.icmp_signed("<", column, panel.stored)
+            end = builder.mul(builder.add(tile, I64(together)), I64(self.width))
+            is_direct = builder.icmp_signed("<=", end, panel.stored)
             target = builder.select(is_direct, direct, c)
             pitch = builder.select(is_direct, panel.results[1], I64(self.column_pitch))
+            return [a, b, c, target, pitch, count, adds]
+
+        first = I64(0)
+        if self._reads_panels_together:
+            with self.code.loop(first, tiles, PANELS_TOGETHER) as tile:
+                several = operands(tile, PANELS_TOGETHER)
+                builder.call(self.wide_micro, [*several, *self.arguments, *row_bytes, block[1]])
+            first = builder.and_(tiles, I64(-PANELS_TOGETHER))
+        with self.code.loop(first, tiles) as tile:
+            _, b, c, *others = operands(tile, 1)
             stream = self.stream((a, b, c), block, panel, tile, tiles)
-            b, b_row_bytes = self.b.tile(b, column, columns)
-            operands = [a, b, c, target, pitch, count, adds]
-            builder.call(self.micro, [*operands, *self.arguments, *stream, *row_bytes, *b_row_bytes])
+            b, b_row_bytes = self.b.tile(b, builder.mul(tile, I64(self.width)), columns)
+            further = [*self.arguments, *stream, *row_bytes, *b_row_bytes]
+            builder.call(self.micro, [a, b, c, *others, *further])
 
     def stream(
         self,

@@ -46,6 +46,9 @@ class Strides:
     """The type of the elements of A."""
     narrow: Narrow | None = None
     """The form of B if the micro-kernel widens it. An argument states where its parameters lie."""
+    panels: int = 1
+    """The panels of B that a tile reads side by side. If there are several, the last argument states the
+    bytes from one to the next."""
 
 
 def emit_micro_kernel(
@@ -55,13 +58,15 @@ def emit_micro_kernel(
     products (or groups of them) into `results`, whose rows are `row_bytes` apart, added to `c` if `adds`.
 
     Further arguments are, if there are any: a table of distances; where a prefetched stream begins, and its
-    bytes for each product; the bytes between rows of A in place; and those of B, or its parameters.
+    bytes for each product; the bytes between rows of A in place; those of B, or its parameters; and the bytes
+    between panels of B.
     """
     further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
     further += [POINTER, I64] * (strides.prefetched > 0)
     further += [I64] * (strides.a_row is None)
     further += [I64] * strides.b_in_place
     further += [POINTER] * (strides.narrow is not None)
+    further += [I64] * (strides.panels > 1)
     arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further]
     function = internal_function(module, name, arguments)
     for argument in function.args[:2]:
@@ -111,6 +116,7 @@ class _MicroCode:
         self.widening = None
         if strides.narrow is not None:
             self.widening = Widening(self.builder, strides.narrow, lanes, next(further))
+        self.panel_bytes = next(further) if strides.panels > 1 else I64(0)
 
     def emit(self) -> None:
         """Emit the function. Products are added from zero on, and their sums to `c`. So rounding errors grow
@@ -211,9 +217,14 @@ class _MicroCode:
             (row,) = self.widening.rows(places.b)
             return row
         b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
+        panels = [
+            self._further(b, self.builder.mul(self.panel_bytes, I64(panel)))
+            for panel in range(self.strides.panels)
+        ]
         return [
-            self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
-            for vector in self.vectors
+            self.builder.load(self._offset(panel, vector * size), typ=self.vector, align=4)
+            for panel in panels
+            for vector in self.vectors[: len(self.vectors) // len(panels)]
         ]
 
     def _bases(self, places: _Places) -> Sequence[ir.Value]:

@@ -29,6 +29,9 @@ BF16_PARTS, STEP = 3, 32
 
 FEW_ROWS = 5
 """The most rows of a tile that leave registers for more vectors of columns."""
+PANELS_TOGETHER = 4
+"""The panels of B that one row reads side by side. A hardware prefetcher follows each of them. On Zen 3, two
+threads read 26 GB/s in four streams, and 20 in one with prefetch instructions; one thread 17 and 12."""
 
 
 class Instructions(Enum):
