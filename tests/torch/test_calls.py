@@ -6,11 +6,13 @@ import signal
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import opendml as dml  # noqa: E402
+from opendml.runtime.memory.torch_tensors import TorchTensors  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,78 @@ def test_tensors_beside_arrays_and_numbers_work() -> None:
     assert dml.element_wise_add(x, 2.0).tolist() == [3, 3, 3]
     assert dml.element_wise_add(x, x.numpy()).tolist() == [2, 2, 2]
     assert isinstance(dml.join([x, x], axis=0), torch.Tensor)
+
+
+def test_a_later_call_compares_its_tensors_with_those_of_the_plan() -> None:
+    """Everything that a plan depends on may differ in the next call of the same form."""
+    x = torch.randn(3, 4)
+    for _ in range(2):
+        for given in (
+            x,
+            torch.randn(4, 3).T,
+            x[:, :1],
+            x.double()[:, ::2].float(),
+            x.half(),
+            x.int(),
+            x.numpy(),
+        ):
+            result = dml.element_wise_abs(given)
+            assert torch.equal(torch.as_tensor(result), torch.as_tensor(given).abs())
+            assert torch.equal(dml.element_wise_add(x, x[:, :1]), x + x[:, :1])
+            assert torch.equal(dml.element_wise_add(x, x[:1]), x + x[:1])
+        wanted = x.clone().requires_grad_()
+        with torch.no_grad():
+            for _ in range(2):
+                assert torch.equal(dml.element_wise_abs(wanted), x.abs())
+        with pytest.raises(dml.InvalidArgument, match="requires a gradient"):
+            dml.element_wise_abs(wanted)
+        negated = torch.complex(x, x).conj().imag
+        with pytest.raises(dml.InvalidArgument, match="negative bit"):
+            dml.element_wise_abs(negated)
+        with torch.inference_mode():
+            assert torch.equal(dml.element_wise_abs(x), x.abs())
+            assert torch.equal(dml.element_wise_abs(x + 1), (x + 1).abs())
+        with torch.autocast("cpu", torch.bfloat16):
+            assert torch.equal(dml.element_wise_abs(x), x.abs())
+        freed = torch.randn(3, 4)
+        freed.untyped_storage().resize_(0)
+        with pytest.raises(dml.InvalidArgument, match="without memory"):
+            dml.element_wise_abs(freed)
+        with pytest.raises(dml.InvalidArgument):
+            torch.func.vmap(dml.element_wise_abs)(x.repeat(2, 1, 1))
+
+
+def test_misaligned_tensors_are_refused_after_others() -> None:
+    whole = torch.zeros(4 * 8 + 1, dtype=torch.uint8)
+    for _ in range(2):
+        assert dml.element_wise_abs(whole[: 4 * 8].view(torch.float32)).shape == (8,)
+    misaligned = torch.frombuffer(bytearray(33), dtype=torch.float32, count=8, offset=1)
+    with pytest.raises(dml.InvalidArgument, match="align"):
+        dml.element_wise_abs(misaligned)
+
+
+def test_comparisons_are_made_by_the_guards_of_this_version_of_pytorch() -> None:
+    reader, x = TorchTensors(torch), torch.randn(3)
+    fits = reader.comparison((x, x))
+    assert fits is not None
+    assert fits(x + 1, x)
+    assert not fits(x, x[:2])
+    assert reader.comparison((x, None)) is None
+
+
+def test_attributes_of_another_form_are_not_taken_for_those_of_an_earlier_call() -> None:
+    for x in (torch.randn(2, 3), np.ones((2, 3), np.float32)):
+        for _ in range(2):
+            assert dml.cumulative_summation(x, axis=1).shape == (2, 3)
+            with pytest.raises(dml.InvalidArgument, match="axis"):
+                dml.cumulative_summation(x, axis=[1])
+            assert tuple(dml.reduce(x, function="SUM", axes=[1]).shape) == (2, 1)
+            for axes in (1, [True], [1.0], "1"):
+                with pytest.raises(dml.InvalidArgument, match="axes"):
+                    dml.reduce(x, function="SUM", axes=axes)
+            assert dml.activation_linear(x, alpha=0.0, beta=1.0)[0, 0] == 1
+            with pytest.raises(dml.InvalidArgument, match="alpha"):
+                dml.activation_linear(x, alpha="0.0", beta=1.0)
 
 
 def test_a_handler_of_a_signal_may_make_the_same_call() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from opendml.errors import DeviceRemoved
 from opendml.program.program import Layout, Program
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.call import Call, call_of, returns_truth, returns_tuple
+from opendml.runtime.calls.direct import Direct, LatestCalls
 from opendml.runtime.calls.operator_call import (
     exact_number,
     outputs_without_elements,
@@ -100,16 +102,28 @@ def call(
         key.append(sizes_key(sizes))
     given = tensors if out is None else (*tensors, out)
     if known_readers and given and (reader := known_readers.get(type(given[0]))) is not None:
-        length, addresses = len(key), list[int]()
+        form: Hashable = None
+        if out is None:
+            try:
+                form = (*key, tensors[0].shape)
+            except RuntimeError:
+                form = None  # a tensor of other tensors, which has no sizes
+            latest = _latest.calls.get(form)
+            if latest is not None and (result := latest(*tensors)) is not None:
+                return result
+        length = len(key)
+        addresses: list[int] = []
         if reader.read(given, key, addresses):
             whole = tuple(key)
             found = _torch_plans.find(whole)
             if found is None:
                 call = call_of(name, tensors, attributes, out, device, requested, NUMPY_CAST)
                 found = _torch_plans.keep(whole, _plan(_on_arrays(call, CAST), reader))
-            if out is None and found.is_single:
-                return found.run_new(addresses)
-            return found.run_at_addresses(addresses, tensors, out)
+            if out is not None or not found.is_single:
+                return found.run_at_addresses(addresses, tensors, out)
+            if form is not None and found.program is not None:
+                _latest.learn(form, found, reader, tensors)
+            return found.run_new(addresses)
         del key[length:]
     for tensor in given:
         if type(tensor) is np.ndarray:
@@ -150,6 +164,8 @@ class _Plan:
     ) -> None:
         self.call, self.device, self.program, self.outputs = call.without_arrays(), device, program, outputs
         self.is_single = not returns_tuple(call.name, call.requested.wanted)
+        self.direct: Direct | None = None
+        self.is_running = False
         # Where no tensor has dimensions, the result has none.
         has_dimensions = any(each is not None and each.ndim for each in call.tensors) or not call.tensors
         sizes = [each.sizes if has_dimensions or each.sizes != (1,) else () for each in outputs]
@@ -163,10 +179,9 @@ class _Plan:
                 reader.maker(size, o.type, is_truth) for size, o in zip(sizes, outputs, strict=True)
             ]
         self.places = list[OutputPlace]()
-        self._dispatch: Callable[[list[int]], None] = _nothing
         if program is not None:
             self.places = [OutputPlace(call, program, number) for number in range(len(outputs))]
-            self._dispatch = self._new_dispatch(program)
+            self._instantiate(program)
 
     def run_single(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
         """Bind the arrays of a call with one output, dispatch, and return the output."""
@@ -224,38 +239,39 @@ class _Plan:
         first = len(addresses) - len(self.places) + 1
         return all(place.is_sound(addresses[: first + n]) for n, place in enumerate(self.places))
 
-    def _new_dispatch(self, program: Program) -> Callable[[list[int]], None]:
-        """Return a function that binds addresses and runs the call.
+    def _instantiate(self, program: Program) -> None:
+        """Make an instance of the program."""
+        layouts, backend = (*program.inputs, *self.outputs), self.device._backend
+        instance = call_maker(program, self.device)()
+        instance = backend.over_host_memory(instance, layouts, len(program.inputs))
+        self.bind, self.run_bound = backend.binder(instance, len(layouts)), instance.dispatch
+        self.misaligned = max(each.type.bytes for each in layouts) - 1
+        self.is_running = False
 
-        It is a closure and not a method, because every call runs it.
-        """
-        device, layouts = self.device, (*program.inputs, *self.outputs)
-        instance = call_maker(program, device)()
-        instance = device._backend.over_host_memory(instance, layouts, len(program.inputs))
-        bind, run = device._backend.binder(instance, len(layouts)), instance.dispatch
-        misaligned = max(each.type.bytes for each in layouts) - 1
-        is_running = False
-
-        def dispatch(addresses: list[int]) -> None:
-            nonlocal is_running
-            if is_running:
-                # A call by the handler of a signal that came within this one.
-                self._new_dispatch(program)(addresses)
-                return
-            is_running = True
-            try:
-                for address in addresses:
-                    if address & misaligned:
-                        self._reject_misaligned(addresses)
-                bind(*addresses)
-                run()
-            except DeviceRemoved as error:
-                device._lose(error)
-                raise
-            finally:
-                is_running = False
-
-        return dispatch
+    def _dispatch(self, addresses: list[int]) -> None:
+        """Bind addresses and run the call."""
+        if self.is_running:
+            # A call by the handler of a signal that came within this one.
+            other = copy(self)
+            assert self.program is not None
+            other._instantiate(self.program)
+            other._dispatch(addresses)
+            return
+        if self.program is None:
+            return
+        self.is_running = True
+        try:
+            misaligned = self.misaligned
+            for address in addresses:
+                if address & misaligned:
+                    self._reject_misaligned(addresses)
+            self.bind(*addresses)
+            self.run_bound()
+        except DeviceRemoved as error:
+            self.device._lose(error)
+            raise
+        finally:
+            self.is_running = False
 
     def _reject_misaligned(self, addresses: list[int]) -> None:
         call, outputs = self.call, self.outputs
@@ -271,8 +287,7 @@ _plans: Plans[_Plan] = Plans()
 _torch_plans: Plans[_Plan] = Plans()
 
 
-def _nothing(addresses: list[int]) -> None:
-    """Compute no elements."""
+_latest = LatestCalls()
 
 
 def _plan(call: Call, reader: TorchTensors | None = None) -> _Plan:

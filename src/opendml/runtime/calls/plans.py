@@ -15,7 +15,7 @@ from opendml.targets.memory import TensorMemory
 if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device
 
-_MOST_PLANS = 4096
+MOST_PLANS = 4096
 
 
 class CallPlan(Protocol):
@@ -41,7 +41,7 @@ class Plans(threading.local, Generic[P]):
 
     def keep(self, key: Hashable, plan: P) -> P:
         """Keep a plan for later calls, and return it."""
-        if len(self._table) >= _MOST_PLANS:
+        if len(self._table) >= MOST_PLANS:
             self._table.clear()
         self._table[key] = plan
         return plan
