@@ -61,6 +61,10 @@ def graphs(graph: dml.Graph) -> dml.Model:
 def functions(x: Floats, tensor: dml.GraphTensor) -> None:
     assert_type(dml.activation_celu(x, alpha=2.0), Floats)
     assert_type(dml.activation_celu(tensor), dml.GraphTensor)
+    band = assert_type(dml.diagonal_matrix1(x, value=1, diagonal_fill_begin=0, diagonal_fill_end=1), Floats)
+    assert_type(dml.diagonal_matrix1(value=1, diagonal_fill_begin=0, diagonal_fill_end=1, out=band), Floats)
+    filled = dml.diagonal_matrix1(value=1, diagonal_fill_begin=0, diagonal_fill_end=1, graph=dml.Graph())
+    assert_type(filled, dml.GraphTensor)
     assert_type(dml.top_k1(x, k=1), TopK1Outputs[Array])
     pooled = dml.max_pooling2(tensor, window_size=[2], output_indices=True)
     assert_type(pooled, MaxPooling2Outputs[dml.GraphTensor])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from contextvars import ContextVar
 
 from opendml.context import variable_set
@@ -23,3 +24,15 @@ def tell(message: str, *arguments: object) -> None:
     log.debug(message, *arguments)
     if _shown.get():
         print(message % arguments, file=sys.stderr, flush=True)
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Issue a warning at the innermost line outside of this package, which is the caller's."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLERS:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+_NOT_THE_CALLERS = (__name__.partition(".")[0], "contextlib", "functools")
+"""The packages between a caller's line and a warning."""

@@ -265,6 +265,25 @@ def test_what_cannot_be_registered_is_named(domain: Any, name: Any, options: Any
         dml_onnx.custom_operator("my", "Own")(3)  # type: ignore[type-var]
 
 
+def test_what_only_the_evaluator_runs_may_be_replaced() -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 3]> '
+        "g (float[n, m] x) => (float[n, m] y) { y = ai.onnx.ml.Binarizer <threshold = 1.0> (x) }"
+    )
+    wanted = (_X > 1).astype(np.float32)
+    with pytest.warns(dml_onnx.EvaluatorWarning) as caught:
+        np.testing.assert_array_equal(dml_onnx.load(onnx.parser.parse_model(text))(_X)["y"], wanted)
+    assert {each.filename for each in caught} == {__file__}
+
+    @dml_onnx.custom_operator("ai.onnx.ml", "Binarizer")
+    def binarizer(x: Any, *, threshold: float) -> Any:
+        return x.graph.constant(np.ones(1, np.float32)) * dml.cast(x > threshold, output_type=dml.FLOAT32)
+
+    replaced = dml_onnx.load(onnx.parser.parse_model(text))
+    np.testing.assert_array_equal(replaced(_X)["y"], wanted)
+    assert len(replaced.parts({"x": _X})) == 1
+
+
 def test_no_file_holds_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(object_cache.PLANS_VARIABLE, "1")
     path, target = tmp_path / "model.onnx", tmp_path / "model.odml"

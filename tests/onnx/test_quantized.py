@@ -145,6 +145,19 @@ def test_lists_of_activations_take_alpha_and_beta_in_order(operator: str) -> Non
     _check_recurrent(operator, _inputs(operator, 2), direction="bidirectional", **options)
 
 
+def test_a_threshold_that_is_left_out_is_that_of_onnx() -> None:
+    """ONNX Runtime takes 0 for it, as docs/deviations.md says."""
+    inputs = _inputs("RNN", 1)
+    default, one, zero = (
+        one_node("RNN", inputs, opset=14, hidden_size=_HIDDEN, activations=["ThresholdedRelu"], **alpha)
+        for alpha in ({}, {"activation_alpha": [1.0]}, {"activation_alpha": [0.0]})
+    )
+    given = feed(inputs)
+    np.testing.assert_array_equal(computed(default, given)[0], computed(one, given)[0])
+    np.testing.assert_allclose(run_by_onnxruntime(one, given)[0], computed(one, given)[0], 1e-5, 1e-5)
+    np.testing.assert_allclose(run_by_onnxruntime(default, given)[0], computed(zero, given)[0], 1e-5, 1e-5)
+
+
 def test_lstm_clips_and_couples_its_gates() -> None:
     _check_recurrent("LSTM", _inputs("LSTM", given=7), clip=0.5, input_forget=1)
 

@@ -63,6 +63,8 @@ def test_a_model_is_explained_for_the_sizes_of_its_inputs() -> None:
         model.explain()
     with pytest.raises(dml.InvalidArgument, match="input 'z' is unknown; the model has 'x', 'scale'"):
         model.explain(x=_X, z=_X)
+    with pytest.raises(dml.InvalidArgument, match="input 'q' is unknown; the model has 'x', 'scale'"):
+        model.explain(q=1)
 
 
 def test_graphs_of_a_model_are_explained_as_one() -> None:
@@ -81,6 +83,9 @@ def test_graphs_of_a_model_are_explained_as_one() -> None:
 def test_nodes_outside_of_graphs_are_named_when_a_model_is_explained() -> None:
     with pytest.warns(UserWarning, match=r"'z' \(Sin-20\) runs outside of DirectML's operators"):
         assert _load(_IN_PYTHON).explain().kernels
+    with pytest.warns(UserWarning, match="outside of") as caught:
+        _load(_IN_PYTHON).explain()
+    assert {each.filename for each in caught} == {__file__}
     text = f"{_HEAD} g (double[4] x) => (double[4] y) {{ y = Sin (x) }}"
     with (
         pytest.warns(UserWarning, match="outside of"),

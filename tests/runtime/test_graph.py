@@ -423,6 +423,8 @@ def test_a_reinterpretation_takes_a_type_sizes_and_strides(given: tuple[Any, ...
     x = Graph().input("x", FLOAT32, [2, 3])
     with pytest.raises(TypeError, match=r"reinterpret\(\) takes a type, sizes or both, and then strides"):
         x.reinterpret(*given, **named)
+    with pytest.raises(TypeError, match=r"reinterpret\(\) got sizes by position and as a keyword"):
+        x.reinterpret([6], sizes=[6])
 
 
 def test_operators_without_inputs_are_nodes_of_a_graph(device: Device) -> None:
@@ -432,7 +434,10 @@ def test_operators_without_inputs_are_nodes_of_a_graph(device: Device) -> None:
         value_data_type=FLOAT32, value_start=1, value_delta=2, sizes=[3], graph=graph
     )
     unit = dml.diagonal_matrix(offset=0, value=1.0, output_type=FLOAT32, sizes=[1, 1, 3, 3], graph=graph)
-    found = graph.compile({"sum": half + counted, "unit": unit}, device)()
+    limits = {"diagonal_fill_begin": 1, "diagonal_fill_end": 2, "sizes": [2, 3]}
+    band = dml.diagonal_matrix1(value_data_type=FLOAT32, value=2, graph=graph, **limits)
+    found = graph.compile({"sum": half + counted, "unit": unit, "band": band}, device)()
+    assert found["band"].tolist() == [[0, 2, 0], [0, 0, 2]]
     assert found["sum"].tolist() == [[1.5, 3.5, 5.5], [1.5, 3.5, 5.5]]
     assert same_bits(found["unit"], np.eye(3, dtype=np.float32)[None, None])
     with pytest.raises(InvalidArgument, match=r"fill_value_constant\.graph: 3; a Graph is needed"):

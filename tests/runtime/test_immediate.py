@@ -476,6 +476,12 @@ def test_operators_without_inputs_are_told_their_sizes() -> None:
     out = np.zeros((2, 2), np.float32)
     dml.fill_value_sequence(value_data_type=dml.FLOAT32, value_start=1, value_delta=0.5, out=out)
     assert out.tolist() == [[1, 1.5], [2, 2.5]]
+    band = {"value_data_type": "FLOAT32", "value": 1, "diagonal_fill_begin": 0, "diagonal_fill_end": 1}
+    assert dml.diagonal_matrix1(sizes=[2, 3], **band).tolist() == np.eye(2, 3).tolist()
+    with pytest.raises(
+        InvalidArgument, match=r"diagonal_matrix1\.sizes: .* must be those of input, \[2, 2\]"
+    ):
+        dml.diagonal_matrix1(out, sizes=[2, 3], **band)
     with pytest.raises(InvalidArgument, match=r"fill_value_constant: neither sizes nor out"):
         dml.fill_value_constant(value_data_type=dml.INT16, value=-3)
 

@@ -24,6 +24,7 @@ from opendml.spec.parameters import (
     function_parameters,
     has_outputs_class,
     has_plain_result,
+    is_source,
     optional_outputs,
     out_type,
     output_type,
@@ -160,11 +161,14 @@ def _overloads(operator: OperatorSchema) -> Iterator[tuple[list[str], str]]:
     libraries and for tensors of graphs, which are of one class.
     """
     forms = list(_forms(operator, function_parameters(operator)))
-    if len(forms) == 1 and _keeps_the_type(operator):
+    if len(forms) == 1 and _keeps_the_type(operator) and not is_source(operator):
         yield from forms
         return
-    if not operator.inputs:
+    if is_source(operator):
         for given, type in forms:
+            if operator.inputs:
+                yield [each.replace("input: T | None = None", "input: T") for each in given], type
+                given = [each.replace("input: T | None", "input: None") for each in given]
             yield _without_inputs(given, "None = None", "None = None"), re.sub(r"\bT\b", "Array", type)
             yield _without_inputs(given, "T", "None = None"), type
             yield _without_inputs(given, "None = None", "Graph"), re.sub(r"\bT\b", "GraphTensor", type)

@@ -68,7 +68,8 @@ def _is_open(facts: OperatorSchema, output: Field) -> bool:
         if "Sizes" in same.what and output.name in same.tensors
         for name in same.tensors
     }
-    return output.name not in facts.one_element and not any(field.name in tied for field in facts.inputs)
+    required = {field.name for field in facts.inputs if not field.optional}
+    return output.name not in facts.one_element and not required & tied
 
 
 def with_outputs(desc: OperatorDesc, requested: RequestedOutputs = NO_REQUESTS) -> OperatorDesc:

@@ -72,6 +72,9 @@ def custom_operator(
     scalar has one dimension there, truth values are UINT8, and bfloat16 is FLOAT32. A function on arrays is
     called in each run, with arrays that it must not write to.
 
+    The domains "", "ai.onnx" and "opendml" are closed. A function may replace an operator of another domain
+    that only onnx's evaluator runs, such as those of `ai.onnx.ml`.
+
     >>> import numpy as np, onnx, opendml as dml
     >>> @dml.onnx.custom_operator("my.domain", "Squared")
     ... def squared(x, *, factor=1.0):
@@ -93,8 +96,7 @@ def custom_operator(
             the others.
 
     Raises:
-        InvalidArgument: an argument is wrong; the domain is ONNX's own or opendml's; or opendml has the
-            operator.
+        InvalidArgument: an argument is wrong; the domain is closed; or opendml has the operator.
     """
     where = f"custom_operator: {shown(domain)}, {shown(name)}"
     if not isinstance(domain, str) or not isinstance(name, str) or not name:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from opendml.errors import Unsupported
 from opendml.frontends.onnx.values import carrier_of
+from opendml.logs import warn_caller
 from opendml.runtime.explain.explanation import ExplainedGraph, joined
 from opendml.runtime.graphs.model import Model
 
@@ -30,7 +30,7 @@ def explained(parts: Sequence[Model | str], given: Mapping[str, Array]) -> Expla
     for part in parts:
         if isinstance(part, str):
             problem = f"{part} runs outside of DirectML's operators, and is not measured"
-            warnings.warn(problem, UserWarning, stacklevel=3)
+            warn_caller(problem, UserWarning)
             continue
         inputs = {name: given[name] for name in part.input_names if name in given}
         found.append(part.explain(**{name: _as_graph_input(each) for name, each in inputs.items()}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from os import PathLike
@@ -354,6 +354,7 @@ class OnnxModel(Locked):
         with self._named():
             with importing:
                 from opendml.frontends.onnx.explaining import explained
+            self._require_known(inputs)
             missing = [each for each in self.inputs if each.name not in inputs]
             zeros = {each.name: _zeros("explain", each, "an array is needed") for each in missing}
             checked = self._checked({**zeros, **inputs})
@@ -428,17 +429,21 @@ class OnnxModel(Locked):
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs of a run after checking that they are complete and as declared."""
-        needed = f"the model has {', '.join(map(repr, self.input_names)) or 'none'}"
-        given = {}
-        for name, content in inputs.items():
-            info = self._declared.get(name)
-            if info is None:
-                raise InvalidArgument(f"input {name!r} is unknown; {needed}")
-            given[name] = _checked_input(info, content)
+        self._require_known(inputs)
+        given = {name: _checked_input(self._declared[name], content) for name, content in inputs.items()}
         for name in self.input_names:
             if name not in given:
-                raise InvalidArgument(f"input {name!r} is missing; {needed}")
+                raise InvalidArgument(f"input {name!r} is missing; {self._known_inputs()}")
         return given
+
+    def _require_known(self, names: Iterable[str]) -> None:
+        """Check that the model has inputs of these names."""
+        for name in names:
+            if name not in self._declared:
+                raise InvalidArgument(f"input {name!r} is unknown; {self._known_inputs()}")
+
+    def _known_inputs(self) -> str:
+        return f"the model has {', '.join(map(repr, self.input_names)) or 'none'}"
 
 
 class _NamedRun(metered):

@@ -10,7 +10,6 @@ whose guards hold for the dimensions of the run is next. So a run along a known 
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections import ChainMap, Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,6 +66,7 @@ from opendml.frontends.onnx.values import (
 from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
 from opendml.locked import Locked
+from opendml.logs import warn_caller
 from opendml.program.sizes import Size
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import Footprint
@@ -476,7 +476,7 @@ class Tracer(Locked):
             evaluator = Evaluator(node)
         except Unsupported as error:
             raise Unsupported(f"{error}, and DirectML cannot say it: {reason}") from error
-        warnings.warn(f"{node} runs on onnx's evaluator: {reason}", EvaluatorWarning, stacklevel=2)
+        warn_caller(f"{node} runs on onnx's evaluator: {reason}", EvaluatorWarning)
         return self._host_step(node, evaluator, state)
 
     def _loop_step(self, node: OnnxNode, state: State) -> TraceStep:

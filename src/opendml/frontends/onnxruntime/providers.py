@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from opendml.errors import Error, InvalidArgument
+from opendml.logs import warn_caller
 from opendml.spec.naming import nearest
 from opendml.spec.wording import shown
 from opendml.targets.registry import backend_of
@@ -85,7 +85,7 @@ def choose_provider(
         reason = "stands for no device of opendml" if kind is None else f"needs the device {kind!r}"
         here = ", ".join(get_available_providers())
         problem = f"provider {name!r} {reason}; the next one is taken; this machine has {here}"
-        warnings.warn(problem, UserWarning, stacklevel=4)
+        warn_caller(problem, UserWarning)
     return "cpu", (CPU,)
 
 

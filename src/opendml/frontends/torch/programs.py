@@ -114,10 +114,9 @@ class TorchProgram:
         flat: list[Any]
         flat, spec = tree_flatten((tuple(args), {name: kwargs[name] for name in names}))
         if spec != self._in_spec:
-            count = counted(self._in_spec.child(0).num_children, "argument", "arguments")
-            raise InvalidArgument(
-                f"torch.load: arguments of structure {spec}; {count} needed: {self._in_spec}"
-            )
+            given, needed = (" ".join(str(each).split()) for each in (spec, self._in_spec))
+            count = counted(self._in_spec.child(0).num_children, "argument is", "arguments are")
+            raise InvalidArgument(f"torch.load: arguments of structure {given}; {count} needed: {needed}")
         return flat
 
     def _require_fitting(self, given: Sequence[Any]) -> None:

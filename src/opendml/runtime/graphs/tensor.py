@@ -22,7 +22,7 @@ from opendml.spec.four_bit import CARRIERS
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc, common_sizes, packed_strides, reach
 from opendml.spec.values import DataTypeLike, as_member, as_plain, as_tuple, is_integer
-from opendml.spec.wording import dimensions, shown
+from opendml.spec.wording import counted, dimensions, shown
 
 if TYPE_CHECKING:
     from opendml.runtime.graphs.base import GraphBase
@@ -210,10 +210,12 @@ class GraphTensor:
         of_type = isinstance(first, TensorDataType | str) or element_type(first) is not None
         form = dict(zip(names if of_type else names[1:], given, strict=False)) | named
         if len(given) + len(named) != len(form) or not form or not form.keys() <= {*names}:
+            twice = [name for name in (names if of_type else names[1:])[: len(given)] if name in named]
+            if twice:
+                raise TypeError(f"reinterpret() got {twice[0]} by position and as a keyword")
             problem = "reinterpret() takes a type, sizes or both, and then strides"
-            raise TypeError(
-                f"{problem}; {len(given)} arguments and {', '.join(named) or 'no keywords'} were given"
-            )
+            arguments = counted(len(given), "argument", "arguments")
+            raise TypeError(f"{problem}; {arguments} and {', '.join(named) or 'no keywords'} were given")
         data_type, strides = form.get("data_type", self.data_type), form.get("strides")
         tensor = TensorDesc(data_type, form.get("sizes", self.sizes), strides)
         validate_tensor("reinterpret", tensor, self.graph.feature_level)
