@@ -21,9 +21,9 @@ def _results(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, threads: int)
         graph.constant(bias[None, None, None]),
         fused_activation=dml.descs.ActivationRelu(),
     )
-    return graph.compile({"y": product}, device=dml.Device("cpu", threads=threads))(x=x[None, None, None])[
-        "y"
-    ]
+    model = graph.compile({"y": product}, device=dml.Device("cpu", threads=threads))
+    result: np.ndarray = model(x=x[None, None, None])["y"]
+    return result
 
 
 @pytest.mark.parametrize("sizes", [(1037, 700), (1024, 777), (560, 3001), (1600, 2049)], ids=str)
