@@ -119,6 +119,26 @@ def test_comparisons_are_equal(pair: tuple[Any, Any]) -> None:
         assert {one: "found"}[replace(other, x=1)] == "found"
 
 
+@pytest.mark.parametrize("base", [late_dataclass.dataclass, dataclasses.dataclass], ids=["late", "usual"])
+@pytest.mark.parametrize("own", [late_dataclass.dataclass, dataclasses.dataclass], ids=["late", "usual"])
+def test_frozen_classes_inherit_from_each_other(base: Any, own: Any) -> None:
+    @base(frozen=True, slots=True)
+    class Base:
+        x: int
+
+    @own(frozen=True, slots=True)
+    class Derived(Base):
+        y: int = 7
+
+    made = Derived(3)
+    assert dataclasses.astuple(made) == (3, 7)
+    assert made == Derived(3, 7) != Derived(3, 8)
+    assert hash(made) == hash(Derived(3))
+    for name in "xy":
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(made, name, 1)
+
+
 def test_objects_with_the_same_nan_are_equal(pair: tuple[Any, Any]) -> None:
     nan = float("nan")
     results = []

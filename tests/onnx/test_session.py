@@ -489,6 +489,7 @@ onnx.load(sys.argv[1])(*inputs)
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_model_is_loaded_again_after_ctrl_c_in_an_import(path: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _INTERRUPTED, path, "onnx.shape_inference"]
     environment = os.environ | {"OPENDML_CACHE_DIRECTORY": str(tmp_path / "cache")}

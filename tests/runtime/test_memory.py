@@ -108,12 +108,15 @@ def test_results_that_do_not_fit_are_refused(kind: str, monkeypatch: pytest.Monk
     device, graph = dml.Device(kind), dml.Graph()
     x = np.ones(ROW, np.float32)
     model = graph.compile({"y": graph.input("x", "FLOAT32", [ROW]) + 1.0}, device)
-    model(x=x)  # what it needs beside its results is there
+    kept = model(x=x)  # what it needs beside its results is there
     monkeypatch.setattr(np, "empty", nothing)
     problem = r"no memory for a tensor of type FLOAT32 and sizes \[2000000\]: 8,000,000 bytes"
     for call in (lambda: model(x=x), lambda: device.empty([ROW])):
         with pytest.raises(dml.Unsupported, match=problem):
             call()
+    address = kept["y"].ctypes.data
+    del kept
+    assert model(x=x)["y"].ctypes.data == address  # the memory of results that were dropped
 
 
 def test_the_reference_says_which_of_its_tensors_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:

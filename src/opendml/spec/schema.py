@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from opendml.across_forks import cached_property
@@ -270,8 +270,7 @@ def attribute_keys(name: str) -> dict[str, Callable[[Any], Hashable]]:
 def append_keys(keys: list[Hashable], name: str, attributes: Mapping[str, Any]) -> None:
     """Append the keys of an operator's attributes, given by their Python names.
 
-    Every immediate call needs them. The short ways here take a quarter of the codecs' time, and no key of a
-    codec equals theirs unless it means the same.
+    Every immediate call needs them, so those of texts and of plain whole numbers in sequences are kept.
     """
     for attribute, value in attributes.items():
         kind = type(value)
@@ -279,16 +278,17 @@ def append_keys(keys: list[Hashable], name: str, attributes: Mapping[str, Any]) 
         if value is None or (kind is float and value and value == value):
             keys.append(value)
         elif kind is str:
-            keys.append((value,))
-        elif kind is list or kind is tuple:
-            for each in value:
-                if type(each) is not int:
-                    keys.append(attribute_keys(name)[attribute](value))
-                    break
-            else:
-                keys.append((list, *value))  # [1] is not 1.
+            keys.append(_kept_key(name, attribute, value))
+        elif (kind is list or kind is tuple) and all(type(each) is int for each in value):
+            keys.append(_kept_key(name, attribute, tuple(value)))
         else:
             keys.append(attribute_keys(name)[attribute](value))
+
+
+@lru_cache(4096)
+def _kept_key(name: str, attribute: str, value: str | tuple[int, ...]) -> Hashable:
+    """Return the key of an attribute. Among other values, equal ones may have different keys: 1 and True."""
+    return attribute_keys(name)[attribute](value)
 
 
 def _operator(name: str, facts: Mapping[str, Any]) -> OperatorSchema:

@@ -115,10 +115,20 @@ def array_maker(sizes: Sequence[int], type: np.dtype[Any]) -> Callable[[], Array
 
 
 def _aligned_array(sizes: Sequence[int], type: np.dtype[Any]) -> Array:
-    size = math.prod(sizes) * type.itemsize
+    return np.ndarray(sizes, type, bytes_for(sizes, type, math.prod(sizes) * type.itemsize))
+
+
+def bytes_for(
+    sizes: Sequence[int], type: np.dtype[Any], size: int
+) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """Return `size` aligned bytes for an array of these sizes and this type, which may be smaller.
+
+    Raises:
+        Unsupported: there is not enough memory.
+    """
     try:
-        memory = np.empty(size + ALIGNMENT, np.uint8)
-    except (MemoryError, ValueError) as error:
+        return aligned_bytes(np.empty, size)
+    except Unsupported as error:
         tensor = f"a tensor of type {type.name.upper()} and sizes {list(sizes)}"
-        raise Unsupported(f"no memory for {tensor}: {size:,} bytes") from error
-    return np.ndarray(sizes, type, memory, -address_of(memory) % ALIGNMENT)
+        needed = math.prod(sizes) * type.itemsize
+        raise Unsupported(f"no memory for {tensor}: {needed:,} bytes") from error.__cause__

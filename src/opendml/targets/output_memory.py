@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from opendml.targets.memory import LARGE_BYTES, Array, aligned_bytes, array_maker
+from opendml.targets.memory import LARGE_BYTES, Array, array_maker, bytes_for
 
 _STEPS = 8
 """Capacities within each power of two. Outputs that grow step by step keep a capacity for many steps."""
@@ -66,7 +66,7 @@ class OutputMemory:
         try:
             memory = self._free[capacity].pop()
         except LookupError:
-            memory = aligned_bytes(np.empty, capacity)
+            memory = bytes_for(sizes, type, capacity)
         return np.ndarray(sizes, type, np.asarray(_Block(memory, ref(self))))
 
     def give(self, memory: Array) -> None:
