@@ -389,21 +389,37 @@ def _jit() -> llvm.LLJIT:
 def _release_library() -> None:
     """Release the pages of LLVM's library that loading it has touched: 35 MB, 7 of which are needed to link.
 
-    The system maps them again on demand. Pages that the loader has changed stay. This works on Linux only,
-    where /proc/self/smaps lists the pages.
+    The system maps them again on demand. This works on Linux only, where /proc/self/smaps lists the pages.
     """
     with suppress(OSError, AttributeError):
         madvise = ctypes.CDLL(None).madvise
-        part = ""
         with open("/proc/self/smaps") as lines:
-            for line in lines:
-                if "libllvmlite" in line:
-                    part = line.split()[0]
-                elif part and line.startswith("Private_Dirty:"):
-                    begin, end = (int(address, 16) for address in part.split("-"))
-                    if line.split()[1] == "0":
-                        madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
-                    part = ""
+            for begin, end in unchanged_parts(lines, "libllvmlite"):
+                madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
+
+
+def unchanged_parts(lines: Iterable[str], library: str) -> Iterator[tuple[int, int]]:
+    """Yield the begin and the end of the parts of a library in memory whose pages are all those of its file.
+
+    Pages that the loader has changed are anonymous or swapped out. "Private_Dirty" would not count those that
+    the child of a fork shares with its parent. Parts that may still be written are left out.
+
+    Args:
+        lines: those of /proc/self/smaps.
+        library: the beginning of the name of its file.
+    """
+    part = ""
+    for line in lines:
+        if f"/{library}" in line:
+            addresses, permissions, *_ = line.split()
+            part = "" if "w" in permissions else addresses
+        elif part and line.startswith(("Anonymous:", "Swap:")):
+            if line.split()[1] != "0":
+                part = ""
+            elif line.startswith("Swap:"):
+                begin, end = part.split("-")
+                yield int(begin, 16), int(end, 16)
+                part = ""
 
 
 def environment() -> str:
