@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+from typing import Any
 
 import numpy as np
 import onnx
@@ -106,3 +108,42 @@ def test_memory_that_is_not_there_is_an_error() -> None:
     (make,) = OutputMemory().makers([((2**60,), FLOAT32)])
     with pytest.raises(dml.Unsupported, match="no memory for"):
         make()
+
+
+@pytest.mark.parametrize("export", [memoryview, np.from_dlpack, "torch.from_numpy", "torch.from_dlpack"])
+def test_exports_of_an_output_keep_its_memory(export: Any) -> None:
+    if isinstance(export, str):
+        torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+        export = getattr(torch, export.removeprefix("torch."))
+    memory = OutputMemory()
+    (make,) = memory.makers([((100_000,), FLOAT32)])
+    output = make()
+    output[:] = 7
+    exported = export(output)
+    address = address_of(output)
+    del output
+    other = make()
+    other[:] = 8
+    assert address_of(other) != address
+    assert memory.free_bytes == 0
+    np.testing.assert_array_equal(np.asarray(exported), 7)
+    del exported
+    assert memory.free_bytes > 0
+    assert address_of(make()) == address
+
+
+def test_garbage_may_be_collected_while_memory_is_counted() -> None:
+    memory = OutputMemory()
+    makers = memory.makers([((20_000 + 5_000 * number,), FLOAT32) for number in range(80)])
+    before = gc.get_threshold()
+    pairs = [(number, number) for number in range(5000)]  # Python keeps 2,000 freed pairs for new ones.
+    for number, make in enumerate(makers):
+        garbage: list[Any] = [make()]
+        garbage.append(garbage)
+        del garbage
+        gc.set_threshold(gc.get_count()[0] + number % 20)
+        try:
+            assert memory.free_bytes >= 0
+        finally:
+            gc.set_threshold(*before)
+    assert pairs

@@ -31,14 +31,14 @@ class OutputMemory:
 
     def __init__(self) -> None:
         # Arrays are freed at any time, within the methods below too. So all steps are single operations of
-        # lists and dicts, without a lock.
+        # lists and dicts, without a lock. `items` is none: it makes tuples, which may start the collector.
         self._free: dict[int, list[Array]] = {}
         self._most = 0
 
     @property
     def free_bytes(self) -> int:
         """The bytes that no output has."""
-        return sum([capacity * len(blocks) for capacity, blocks in list(self._free.items())])
+        return sum([capacity * len(self._free.get(capacity, ())) for capacity in list(self._free)])
 
     def makers(self, tensors: Iterable[tuple[Sequence[int], np.dtype[Any]]]) -> list[Callable[[], Array]]:
         """Return functions that make arrays for the outputs of a run, like those of `array_maker`.
