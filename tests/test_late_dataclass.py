@@ -213,3 +213,14 @@ def test_parts_are_matched() -> None:
             assert (x, y) == (4, 5)
         case _:
             raise AssertionError
+
+
+def test_programs_derive_frozen_classes_alone() -> None:
+    for base in PAIRS[0]:
+        derived: Any = dataclasses.dataclass(frozen=True)(
+            type("Own", (base,), {"__annotations__": {"z": int}, "z": 3})
+        )
+        assert dataclasses.asdict(derived(1, 2, ["a"], 4)) == {"x": 1, "y": 2, "tags": ["a"], "z": 4}
+        assert derived(1) == derived(1, z=3)
+        with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+            dataclasses.dataclass(type("Other", (base,), {}))

@@ -106,12 +106,12 @@ def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 def _frozen(of: type, eq: bool, repr: bool, slots: bool, kw_only: bool) -> type:
     own = {name for name in ("__init__", *_SET_METHODS) if of.__dict__.get(name) is not None}
-    # Only if a class that it inherits from is frozen, `dataclasses` must be told that this one is, too.
-    inherits = any(dataclasses.is_dataclass(each) for each in of.__mro__[1:])
+    # `dataclasses` derives frozen classes from frozen ones alone. It looks for that in the parameters.
+    is_derived = any("__dataclass_params__" in each.__dict__ for each in of.__mro__[1:])
     made: Any = dataclasses.dataclass(
-        init=False, repr=False, eq=False, slots=slots, kw_only=kw_only, frozen=inherits
+        init=False, repr=False, eq=False, frozen=is_derived, slots=slots, kw_only=kw_only
     )(of)
-    made.__dataclass_params__.frozen = True  # for classes of `dataclasses` that inherit from this one
+    made.__dataclass_params__.frozen = True
     methods: dict[str, object] = {"__init__": _LateInit(made)}
     if repr:
         methods["__repr__"] = _text
