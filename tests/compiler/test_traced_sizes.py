@@ -22,8 +22,9 @@ from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain
 from opendml.compiler.stored_kernels import kernels_from_json, kernels_to_json
 from opendml.program.carriers import carried
-from opendml.program.node import Operation, ordered
+from opendml.program.node import Node, Operation, Recurrence, constant, ordered
 from opendml.program.program import Program
+from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions, Values
 from opendml.program.sizes import Dimension, Relation, Trace, hint_of
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
@@ -313,3 +314,16 @@ def test_temporaries_that_live_together_never_overlap(seed: int) -> None:
                 if first <= stop and begin <= last:
                     is_below = begins[one] + lengths[one] <= begins[other]
                     assert is_below or begins[other] + lengths[other] <= begins[one]
+
+
+def test_attributes_without_a_form_in_json_are_errors() -> None:
+    node = Node(
+        Operation.RECURRENCE,
+        ScalarType.FLOAT32,
+        (4,),
+        (),
+        Recurrence(2, constant(1.0, ScalarType.FLOAT32), ()),
+    )
+    program = KernelProgram((Kernel((4,), (), (), (), (node,)),), 0, 0, 0)
+    with pytest.raises(TypeError, match="an attribute of type Recurrence has no form in JSON"):
+        kernels_to_json(program, WrittenSizes())

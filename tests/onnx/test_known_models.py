@@ -20,6 +20,7 @@ import onnx
 import pytest
 
 import opendml as dml
+from opendml.compiler import stored_kernels
 from opendml.folders import Folder
 from opendml.frontends.onnx import known, model_file
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
@@ -254,6 +255,16 @@ def test_damaged_graphs_are_traced_again(work: Work, tmp_path: Path) -> None:
                 path.unlink()
         object_cache.write_object(graph.stem, json.dumps(changed).encode(), "plan")
         assert work.of(lambda: results(model(), rows(9), rows(20)))[0] == expected
+
+
+def test_a_graph_without_a_form_in_json_is_not_kept(
+    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as block:
+        block.setattr(stored_kernels, "_JSON_TYPES", frozenset())
+        expected, _ = work.of(lambda: results(model(), rows(9), rows(20)))
+    assert not [each for each in (tmp_path / "cache").glob("*.plan") if b'"graph"' in each.read_bytes()]
+    assert work.of(lambda: results(model(), rows(9), rows(20))) == (expected, NOTHING)
 
 
 def test_threads_that_meet_other_buckets_plan_them_from_one_graph(work: Work) -> None:

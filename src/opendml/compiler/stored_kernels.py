@@ -27,6 +27,8 @@ from opendml.program.scalar_type import ScalarType
 
 _NOT_A_NUMBER = "NaN"
 _ENUMS: dict[str, type[Enum]] = {"Precision": Precision, "Likelihood": Likelihood}
+_JSON_TYPES = frozenset({int, float, bool, str, list, type(None)})
+"""Types of JSON of a number."""
 
 
 def layouts_to_json(layouts: Sequence[Layout], written: Callable[[Any], Any]) -> list[Any]:
@@ -151,11 +153,14 @@ class _Writer:
             return {"View": [*map(self._attribute, content)]}
         if kind is LookupTable:
             return {"LookupTable": self._attribute(attribute.entries)}
-        if isinstance(attribute, Enum):
+        if kind.__name__ in _ENUMS:
             return {kind.__name__: attribute.name}
         if kind is float and attribute != attribute:
             return {_NOT_A_NUMBER: struct.pack("<d", attribute).hex()}
-        return self._written(attribute)
+        found = self._written(attribute)
+        if type(found) not in _JSON_TYPES:
+            raise TypeError(f"an attribute of type {kind.__name__} has no form in JSON")
+        return found
 
 
 class _Reader:

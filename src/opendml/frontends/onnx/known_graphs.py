@@ -26,8 +26,8 @@ def graph_to_json(maker: PlanMaker, facts: GraphFacts, backend: DeviceBackend) -
         facts: those of the graph.
         backend: the device.
     """
-    written = WrittenSizes()
-    traced = None if maker.traced is None else backend.stored_traced(maker.traced, written)
+    written, program = WrittenSizes(), maker.traced
+    traced = None if program is None else backend.stored_traced(program, written)
     if traced is None:
         return None
     data = {

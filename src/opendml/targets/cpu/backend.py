@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from opendml.across_forks import importing
+from opendml.logs import log
 from opendml.program.program import Program
 from opendml.targets.cpu.threads import chosen_threads
 from opendml.targets.executable import Executable, Instance, TracedProgram
@@ -92,7 +93,13 @@ class CpuBackend(HostBackend):
         with importing:
             from opendml.targets.cpu.planning import CpuTracedProgram
         assert isinstance(program, CpuTracedProgram)
-        return program.to_json(written) if plans_are_kept() else None
+        if not plans_are_kept():
+            return None
+        try:
+            return program.to_json(written)
+        except TypeError as error:
+            log.debug("the kernels of a graph are not kept: %s", error)
+            return None
 
     def traced_from_stored(
         self, data: dict[str, Any], read: Callable[[Any], Any], threads: int | None
