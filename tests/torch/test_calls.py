@@ -152,11 +152,18 @@ def test_misaligned_tensors_are_refused_after_others() -> None:
 
 def test_comparisons_are_made_by_the_guards_of_this_version_of_pytorch() -> None:
     reader, x = TorchTensors(torch), torch.randn(3)
-    fits = reader.comparison((x, x))
+    fits = reader.comparison((x, x + 1))
     assert fits is not None
     assert fits(x + 1, x)
     assert not fits(x, x[:2])
     assert reader.comparison((x, None)) is None
+    assert reader.comparison((x, x)) is None  # One that never holds would be made in each call.
+
+
+def test_a_tensor_may_be_given_twice_before_and_after_others() -> None:
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    for given in ((x, x), (x, y), (y, y), (y, x)):
+        assert torch.equal(dml.element_wise_multiply(*given), given[0] * given[1])
 
 
 def test_attributes_of_another_form_are_not_taken_for_those_of_an_earlier_call() -> None:

@@ -66,7 +66,8 @@ class TorchTensors:
             tensors: tensors that `read` has read.
 
         Returns:
-            None: this version of PyTorch has no such function, or there are other arguments than tensors.
+            None: this version of PyTorch has no such function, there are other arguments than tensors, or a
+                tensor is given twice.
         """
         if not self._has_tried_guards:
             try:
@@ -76,6 +77,8 @@ class TorchTensors:
             self._has_tried_guards = True
         if self._guards is None or not all(type(tensor) in self.kinds for tensor in tensors):
             return None
+        if len({*map(id, tensors)}) < len(tensors):
+            return None  # The guards never hold for a tensor that is given twice.
         compare = self._guards(tensors)
         if not any(tensor.requires_grad for tensor in tensors):
             return compare
