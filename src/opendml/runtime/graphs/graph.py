@@ -253,6 +253,7 @@ class Graph(GraphBase):
 
 
 _MOST_HINT = 4093
+"""The greatest of `_primes`. Ranges that end above it have a prime as their hint."""
 
 
 @cache
