@@ -124,8 +124,10 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was made for the list is not looked at again."""
+    """What was made for the list is not looked at again, and garbage is looked for less often than by
+    default, which takes a twentieth of the time."""
     gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
     gc.enable()
 
 
