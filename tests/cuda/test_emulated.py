@@ -347,16 +347,23 @@ def _so(way: LineSpan, kernel: Kernel, machine: CudaMachine, alignments: Sequenc
     return construct_scan(query, way)
 
 
-@pytest.mark.parametrize("data_type", [dml.FLOAT32, dml.FLOAT16, dml.INT32, dml.INT64])
-@pytest.mark.parametrize("direction", AxisDirection)
+WAVES = [
+    ((2, WAVE), 1, ALONG),
+    ((2, 2 * WAVE - 1), 1, ALONG),
+    ((1, 3 * WAVE + 8), 1, ALONG),
+    ((4 * 8 * 3 * 2 + 1, 35), 0, ABREAST),
+    ((5, 3), 0, ABREAST),
+]
+SUMMED = [dml.FLOAT32, dml.FLOAT16, dml.INT32, dml.INT64]
+
+
+# Each shape has both directions, and so has each type.
 @pytest.mark.parametrize(
-    ("sizes", "axis", "way"),
+    ("sizes", "axis", "way", "direction", "data_type"),
     [
-        ((2, WAVE), 1, ALONG),
-        ((2, 2 * WAVE - 1), 1, ALONG),
-        ((1, 3 * WAVE + 8), 1, ALONG),
-        ((4 * 8 * 3 * 2 + 1, 35), 0, ABREAST),
-        ((5, 3), 0, ABREAST),
+        (*wave, direction, SUMMED[(number + 2 * turn) % len(SUMMED)])
+        for number, wave in enumerate(WAVES)
+        for turn, direction in enumerate(AxisDirection)
     ],
 )
 def test_waves_of_tiles_are_summed_up_in_their_order(
