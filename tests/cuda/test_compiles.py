@@ -154,6 +154,6 @@ def test_magic_divides_all_indices() -> None:
 def test_what_guards_several_loads_is_computed_once() -> None:
     case = next(case for case in CASES if case.name == "ROI_ALIGN MAX [2, 3] 2")
     source = max((kernel_source(launch.pattern) for launch in launches(case, MACHINES[90])), key=len)
-    loading = source[source.index("void load_late(") : source.index("void store_outputs(")]
+    loading = source[source.index("void load_result_inputs(") : source.index("void store_outputs(")]
     computed = re.findall(r"const [\w ]+ (v\d+) = ", loading)
     assert len(computed) == len(set(computed)) > 100
