@@ -332,32 +332,35 @@ class KnownModel(Locked):
             if run is not None:
                 self._note_first(form, dimensions)
                 return run
-        planned = self._planned(form, dimensions, bool(plans), models) if reads else None
-        run = None if planned is None else planned.at(dimensions)
-        if planned is not None and run is not None:
-            self._add(planned, form)
+        run = self._planned(form, dimensions, bool(plans), models) if reads else None
+        if run is not None:
             self._note_first(form, dimensions)
         return run
 
     def _planned(
         self, form: _Form, dimensions: Dimensions, has_others: bool, models: ModelCache
-    ) -> KnownPlan | None:
-        """Return a new plan of a graph in the cache for sizes that no plan serves, and write it there.
+    ) -> KnownRun | None:
+        """Return a run by a new plan of a graph in the cache for sizes that no plan serves.
 
-        None: no graph has such a plan.
+        The plan is written to the cache, and used for later runs. None: no graph has such a plan.
         """
         for graph in self._graphs_of(form[0]):
             made = graph.plan(dimensions, has_others)
             if made is None:
                 continue
-            plan, key = KnownPlan(made.guards, made.facts), self._key_of(form)
+            plan = KnownPlan(made.guards, made.facts)
             if not self._use(plan, made.executable, graph.constants, models):
+                continue
+            run = plan.at(dimensions)
+            if run is None:
                 continue
             data = made.to_json(self.backend)
             if data is not None:
                 own = [[number, *graph.constants[number]] for number in constants_of(made.executable)]
-                _write(free_key(key, _read), {**data, "constants": own, "read": graph.read})
-            return plan
+                key = free_key(self._key_of(form), _read)
+                _write(key, {**data, "constants": own, "read": graph.read})
+            self._add(plan, form)
+            return run
         return None
 
     def _graphs_of(self, forms: tuple[tuple[str, Form], ...]) -> list[KnownGraph]:
