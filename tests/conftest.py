@@ -24,7 +24,7 @@ SHARED = Path(__file__).parents[2] / "shared"
 CUDA = Path(__file__).parent / "cuda"
 COMPILING = frozenset({"compile_all", "compiled", "emulated", "machine_code"})
 """Functions of tests/cuda that compile kernels for GPUs, or run them on the processor."""
-LISTING = frozenset({"_chosen", "all_launches", "in_each_tile", "kernels"})
+LISTING = frozenset({"_chosen", "all_launches", "in_each_tile", "kernels", "kernels_by_source"})
 """Functions that list those kernels, 10 seconds for each generation, and fixtures that run them."""
 
 
@@ -124,8 +124,8 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was made for the list is not looked at again, and garbage is looked for less often than by
-    default, which takes a twentieth of the time."""
+    """Never look at what was made for the list again, and look for garbage less often than by default: that
+    takes a twentieth of the time."""
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     gc.enable()

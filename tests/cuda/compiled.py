@@ -100,12 +100,17 @@ def in_each_tile(capability: int) -> Iterator[CudaLaunch]:
 
 
 @cache
+def kernels_by_source(capability: int) -> dict[str, CudaLaunch]:
+    """All different kernels of all cases, and those in each tile, by their sources."""
+    found = chain(*all_launches(capability).values(), in_each_tile(capability))
+    return {kernel_source(launch.pattern): launch for launch in found}
+
+
+@cache
 def kernels(capability: int) -> dict[CudaMode, list[CudaLaunch]]:
     """All different kernels of all cases, by mode, and those in each tile."""
-    found = chain(*all_launches(capability).values(), in_each_tile(capability))
-    different = {kernel_source(launch.pattern): launch for launch in found}
     result: dict[CudaMode, list[CudaLaunch]] = {mode: [] for mode in CudaMode}
-    for launch in different.values():
+    for launch in kernels_by_source(capability).values():
         result[launch.pattern.mode].append(launch)
     return result
 

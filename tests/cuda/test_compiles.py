@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
 from itertools import chain
 
 import numpy as np
 import pytest
 
 from opendml.targets.cuda.kernel_source import kernel_source, own_source
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES
@@ -27,6 +27,7 @@ from tests.cuda.compiled import (
     functions,
     in_each_tile,
     kernels,
+    kernels_by_source,
     launches,
     together,
 )
@@ -41,23 +42,17 @@ KEPT = ("REGISTER_UNITS", "SHARED_UNITS", "REREADS")
 """The constants that say where a reduction keeps its elements."""
 
 
-@cache
-def sources(capability: int) -> frozenset[str]:
-    """The sources of all kernels for a generation."""
-    return frozenset(kernel_source(each.pattern) for each in chain(*kernels(capability).values()))
-
-
 @pytest.mark.parametrize("mode", CudaMode)
 @pytest.mark.parametrize("capability", MACHINES)
 def test_every_kernel_of_every_case_compiles(capability: int, mode: CudaMode) -> None:
     """Sources ask for the generation in one place only. Of those that a generation shares with the optimized
     one, every SHARED_STEP-th is compiled for both."""
-    found = kernels(capability)[mode]
-    if capability != OPTIMIZED:
-        shared = [each for each in found if kernel_source(each.pattern) in sources(OPTIMIZED)]
-        left_out = {id(each) for number, each in enumerate(shared) if number % SHARED_STEP}
-        found = [each for each in found if id(each) not in left_out]
-    compile_all(found, capability)
+    own, shared = list[CudaLaunch](), list[CudaLaunch]()
+    for source, launch in kernels_by_source(capability).items():
+        if launch.pattern.mode is mode:
+            is_shared = capability != OPTIMIZED and source in kernels_by_source(OPTIMIZED)
+            (shared if is_shared else own).append(launch)
+    compile_all([*own, *shared[::SHARED_STEP]], capability)
 
 
 @pytest.mark.parametrize("capability", MACHINES)
