@@ -24,7 +24,7 @@ SHARED = Path(__file__).parents[2] / "shared"
 CUDA = Path(__file__).parent / "cuda"
 COMPILING = frozenset({"compile_all", "compiled", "emulated", "machine_code"})
 """Functions of tests/cuda that compile kernels for GPUs, or run them on the processor."""
-LISTING = frozenset({"_chosen", "all_launches", "in_each_tile", "kernels", "kernels_by_source"})
+LISTING = frozenset({"_chosen", "all_launches", "kernels", "kernels_by_source"})
 """Functions that list those kernels, 10 seconds for each generation, and fixtures that run them."""
 
 
@@ -99,8 +99,10 @@ def interruptible() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--emulated`: tests that need a GPU run its kernels on the processor, about one of them in a second."""
+    """`--emulated`: tests that need a GPU run its kernels on the processor, about one of them in a second.
+    `--all-kernels`: kernels whose sources have no line of their own are compiled too."""
     parser.addoption("--emulated", action="store_true", help="run CUDA kernels without a GPU")
+    parser.addoption("--all-kernels", action="store_true", help="compile all CUDA kernels, not a choice")
 
 
 def pytest_configure(config: pytest.Config) -> None:

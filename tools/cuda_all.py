@@ -17,6 +17,7 @@ TESTS = ("tests/cuda", "tests/operators", "tests/runtime", "tests/conformance", 
 def steps(directory: Path) -> dict[str, list[str]]:
     """The commands by what they do; each is a module with its arguments."""
     return {
+        "compilation of all kernels": ["pytest", "-q", "--all-kernels", "tests/cuda/test_compiles.py"],
         "kernels against the reference": ["tools.cuda_check"],
         "tests on the device": ["pytest", "-q", *TESTS, "-k", "cuda"],
         "compute-sanitizer": ["tools.cuda_sanitize"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain, islice
@@ -39,6 +39,9 @@ TOGETHER = 120_000
 """Characters of the sources that are compiled at a time: small kernels take little more than to begin."""
 OF_THE_FILE = re.compile(r"(?<![\w>)])::(?=\w)")
 """Before a name that the file declares."""
+VALUE = re.compile(r"\b[a-z]+\d+\b")
+"""A name that a printer numbers."""
+NUMBER = re.compile(r"\b(0x[\da-f]+|\d[\d.]*(e[+-]?\d+)?)[uUlLf]*\b")
 TEXT = ".text."
 """What precedes the name of a function in that of its section."""
 CHAINED = (CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN, CudaMode.WGMMA_CHAIN)
@@ -78,7 +81,7 @@ def all_launches(capability: int) -> dict[Case, list[CudaLaunch]]:
     return {case: list(launches(case, MACHINES[capability])) for case in CASES}
 
 
-def in_each_tile(capability: int) -> Iterator[CudaLaunch]:
+def _in_each_tile(capability: int) -> Iterator[CudaLaunch]:
     """In each tile of contractions, for one block or for several in turn, and in each of a softmax between
     them, a kernel of a case that has another tile by itself; none where all cases that take a tile have it.
     """
@@ -101,9 +104,9 @@ def in_each_tile(capability: int) -> Iterator[CudaLaunch]:
 
 @cache
 def kernels_by_source(capability: int) -> dict[str, CudaLaunch]:
-    """All different kernels of all cases, and those in each tile, by their sources."""
-    found = chain(*all_launches(capability).values(), in_each_tile(capability))
-    return {kernel_source(launch.pattern): launch for launch in found}
+    """All different kernels of all cases, and those in each tile, by their own sources."""
+    found = chain(*all_launches(capability).values(), _in_each_tile(capability))
+    return {own_source(launch.pattern): launch for launch in found}
 
 
 @cache
@@ -113,6 +116,23 @@ def kernels(capability: int) -> dict[CudaMode, list[CudaLaunch]]:
     for launch in kernels_by_source(capability).values():
         result[launch.pattern.mode].append(launch)
     return result
+
+
+def with_new_lines(found: Mapping[str, CudaLaunch]) -> Iterator[CudaLaunch]:
+    """Yield those kernels whose own source has a line that no source before has.
+
+    Names of values do not count, and neither do numbers outside of constants and strings: half of all
+    sources, in characters, say nothing new to a compiler.
+    """
+    seen = set[str]()
+    for source, launch in found.items():
+        lines = {
+            line if line.startswith("constexpr") or '"' in line else NUMBER.sub("0", line)
+            for line in VALUE.sub("v", source).splitlines()
+        }
+        if not lines <= seen:
+            yield launch
+        seen |= lines
 
 
 def compile_all(found: Iterable[CudaLaunch], capability: int) -> None:
