@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,8 @@ def _launches(case: Case, scheduler: Scheduler) -> Iterator[CudaLaunch]:
 
 @cache
 def _chosen() -> dict[CudaMode, list[Run]]:
-    """Return cases by mode: the smallest for each way in which elements lie. Of warpgroups there
-    is a case for each way of work, not for each combination."""
+    """Return cases by mode: the smallest ones that have each pair of ways in which elements lie. Of
+    warpgroups there is a case for each way of work, not for each pair."""
     chosen: dict[CudaMode, list[Run]] = {mode: [] for mode in CudaMode}
     seen = set[tuple[object, ...]]()
     for case, _, scheduler in sorted(runs(), key=lambda run: _elements(run[0])):
@@ -94,8 +95,12 @@ def _chosen() -> dict[CudaMode, list[Run]]:
             if pattern.mode is CudaMode.WGMMA_CHAIN:
                 names = "ROWS", "HIDES", "PARTS", "SPLIT", "TERMS"
                 way += *(constants[name] for name in names), len(pattern.loads)
-            if not seen.issuperset({way, *more}):
-                seen |= {way, *more}
+            if pattern.mode in (CudaMode.REDUCE, CudaMode.WGMMA_CHAIN):
+                more |= {(pattern.mode, *pair) for pair in combinations(enumerate(way), 2)}
+            else:
+                more.add(way)
+            if not seen.issuperset(more):
+                seen |= more
                 chosen[pattern.mode].append((case, scheduler))
     return chosen
 
