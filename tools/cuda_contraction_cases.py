@@ -10,6 +10,7 @@ from typing import Any
 import opendml as dml
 from opendml import descs
 from opendml.frontends.common.attention import in_rows
+from opendml.program.carriers import carried
 from opendml.program.program import Program
 from tools.contraction_cases import channels_last, gemm
 from tools.cuda_case import Case
@@ -71,6 +72,10 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
     for type, turned_a, turned_b in itertools.product(FLOATS, (False, True), (False, True)):
         name = f"{type} copied {sizes} {turned_a:d}{turned_b:d}"
         yield _case(name, sizes[2], _product(type, *sizes, turned_a, turned_b))
+    for turned_a, turned_b in itertools.product((False, True), repeat=2):
+        # Bits of numbers near 1, whose products have sums without rounding errors.
+        program = _of_bfloat16(turned_a, turned_b)
+        yield _case(f"BFLOAT16 copied {turned_a:d}{turned_b:d}", 40, program, mean=0x3F80, deviation=20)
     yield _case("FLOAT32 copied, few rows", 500, _product("FLOAT32", 13, 100, 500, False, True, 2))
     type, columns = "FLOAT16", Strided((1, 1, 72, 104), (0, 0, 1, 72))
     by_columns = _gemm(type, {"a": (1, 1, 72, 80), "b": (1, 1, 80, 104), "output": columns})
@@ -83,6 +88,17 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
     for number, (m, n, k) in enumerate(((264, 200, 328), (65, 67, 200), (13, 100, 1000))):
         c = "matrix" if number else None
         yield _case(f"{type} GEMM {m}x{n}x{k}", k, _product(type, m, n, k, False, True, 2, c=c))
+
+
+def _of_bfloat16(a_turned: bool, b_turned: bool) -> Program:
+    """Return a product of matrices of BFLOAT16 with one more that is added, rounded to BFLOAT16."""
+    graph, (m, n, k) = dml.Graph(), (136, 72, 40)
+    a = graph.input("a", "bfloat16", (1, 1, k, m) if a_turned else (1, 1, m, k))
+    b = graph.input("b", "bfloat16", (1, 1, n, k) if b_turned else (1, 1, k, n))
+    c = graph.input("c", "bfloat16", (1, 1, m, n))
+    trans_a, trans_b = ("TRANSPOSE" if turned else "NONE" for turned in (a_turned, b_turned))
+    sums = dml.gemm(a, b, trans_a=trans_a, trans_b=trans_b)
+    return carried(graph.compile({"y": (sums + c).rounded()}, "reference")._program)
 
 
 def _of_heads(heads: Any, table: Any) -> Any:

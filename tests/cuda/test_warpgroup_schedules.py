@@ -16,6 +16,7 @@ import pytest
 import opendml as dml
 from opendml.compiler.fuse import fuse
 from opendml.frontends.common.attention import in_rows
+from opendml.program.carriers import carried
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
@@ -86,6 +87,25 @@ def test_strides_that_are_multiples_of_16_bytes_are_loaded_by_the_copy_engine(
     sizes: tuple[int, int, int], turned: tuple[bool, bool], wanted: CudaMode
 ) -> None:
     assert scheduled(program(half_product(sizes, *turned))).pattern.mode is wanted
+
+
+@pytest.mark.parametrize(
+    ("k", "capability", "modes"),
+    [
+        (1000, 90, [CudaMode.WGMMA_BFLOAT16]),
+        (1000, 80, [CudaMode.POINTWISE, CudaMode.FMA]),
+        (1004, 90, [CudaMode.POINTWISE, CudaMode.WGMMA_PARTS]),
+    ],
+)
+def test_products_of_bfloat16_read_its_bits_where_the_copy_engine_can(
+    k: int, capability: int, modes: list[CudaMode]
+) -> None:
+    """Other operands may be widened first."""
+    graph = dml.Graph()
+    a, b = (graph.input(name, "bfloat16", (1000, k)) for name in "ab")
+    made = graph.compile({"y": dml.gemm(a, b, trans_b="TRANSPOSE").rounded()}, "reference")
+    found = plan(carried(made._program), MACHINES[capability]).kernels.kernels
+    assert [schedule(each, MACHINES[capability], aligned(each)).pattern.mode for each in found] == modes
 
 
 @pytest.mark.parametrize(

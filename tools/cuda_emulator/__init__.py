@@ -33,7 +33,7 @@ from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
-from opendml.targets.cuda.warpgroup_source import BytesPrinter, PartsPrinter, product_of_warpgroup
+from opendml.targets.cuda.warpgroup_source import BytesPrinter, PartsPrinter, WarpgroupPrinter
 from opendml.targets.memory import HostMemory
 
 MACHINE = CudaMachine(90, 8, 228 * 1024)
@@ -240,7 +240,8 @@ def _with_products(pattern: CudaPattern, text: str) -> str:
         instructions = {BytesPrinter(pattern).products(): f"_of_bytes<{types}>"}
     elif pattern.mode in WARPGROUP_MODES:
         turned = [not constants[f"{name}_ALONG_K"] for name in "AB"]
-        instructions = {product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned): _kinds(turned)}
+        type = TYPES[pattern.loads[constants["A_LOAD"]].type]
+        instructions = {WarpgroupPrinter(pattern).products(): _kinds(turned, type)}
     else:
         scores, results = products_of_attention(constants["KEYS"], constants["WIDTH"])
         instructions = {scores: _kinds([False, False]), results: _kinds([True])}
@@ -255,8 +256,8 @@ def _with_products(pattern: CudaPattern, text: str) -> str:
     return text
 
 
-def _kinds(turned: Sequence[bool]) -> str:
-    return f"<{', '.join(str(each).lower() for each in turned)}>"
+def _kinds(turned: Sequence[bool], type: str = "half") -> str:
+    return f"<{', '.join([type, *(str(each).lower() for each in turned)])}>"
 
 
 def _text(name: str) -> str:

@@ -176,14 +176,18 @@ DEVICE void wait_for_products() { __syncwarp(); }
 
 namespace emulator {
 
+// A number of FLOAT16, or of BFLOAT16 in the bits of an unsigned short.
+static float number_of(half value) { return to_float(value); }
+static float number_of(unsigned short bits) { return bits_as<float>((unsigned)bits << 16); }
+
 // An element of a tile that a descriptor describes.
-template <bool TURNED>
+template <typename Element, bool TURNED>
 static float element_of(unsigned long long descriptor, unsigned row, unsigned k) {
     const unsigned begin = (descriptor & 0x3fff) * 16, box = (descriptor >> 16 & 0x3fff) * 16, group = (descriptor >> 32 & 0x3fff) * 16;
     const unsigned place = TURNED ? row / 64 * box + k / 8 * group + k % 8 * 128 + row % 64 * 2 : row / 8 * group + row % 8 * 128 + k * 2;
-    half value;
+    Element value;
     memcpy(&value, swizzled(begin + place), sizeof(value));
-    return to_float(value);
+    return number_of(value);
 }
 
 // Adds products to a thread's sums. Total: the type in which each is added up.
@@ -198,10 +202,10 @@ static void add_products(Sum (&sums)[SUMS], bool adds, Product product) {
     }
 }
 
-template <bool A_TURNED, bool B_TURNED, int SUMS>
+template <typename Element, bool A_TURNED, bool B_TURNED, int SUMS>
 static void multiply_warpgroup(float (&sums)[SUMS], unsigned long long a, unsigned long long b, bool adds) {
     add_products<16, float>(sums, adds, [=](unsigned row, unsigned column, unsigned k) {
-        return element_of<A_TURNED>(a, row, k) * element_of<B_TURNED>(b, column, k);
+        return element_of<Element, A_TURNED>(a, row, k) * element_of<Element, B_TURNED>(b, column, k);
     });
 }
 
@@ -239,7 +243,7 @@ static void multiply_warpgroup_of_tf32(float (&sums)[SUMS], const unsigned (&a)[
 }
 
 // The same with rows of A that the lanes of a warp hold together, as `multiply_matrices` takes them.
-template <bool B_TURNED, int SUMS>
+template <typename Element, bool B_TURNED, int SUMS>
 static void multiply_warpgroup(float (&sums)[SUMS], const unsigned (&a)[4], unsigned long long b, bool adds) {
     unsigned as[4][LANES];
     for (int i = 0; i < 4; i++) exchange(a[i], as[i]);
@@ -249,7 +253,7 @@ static void multiply_warpgroup(float (&sums)[SUMS], const unsigned (&a)[4], unsi
         float sum = adds ? sums[i] : 0;
         for (unsigned k = 0; k < 16; k++) {
             const unsigned pair = as[lower + k / 8 * 2][row * 4 + k % 8 / 2];
-            sum += to_float(half{(unsigned short)(pair >> k % 2 * 16)}) * element_of<B_TURNED>(b, column, k);
+            sum += to_float(half{(unsigned short)(pair >> k % 2 * 16)}) * element_of<Element, B_TURNED>(b, column, k);
         }
         sums[i] = sum;
     }

@@ -86,6 +86,18 @@ def _low_half(byte: Node) -> Node:
     return apply(Operation.SHIFT_RIGHT, apply(Operation.SHIFT_LEFT, byte, _FOUR_BITS), _FOUR_BITS)
 
 
+def bits_of_bfloat16(value: Node) -> Node | None:
+    """Return the UINT16 node with the bits of a BFLOAT16, if a value is its conversion to FLOAT32, as kernels
+    see it."""
+    is_cast = value.operation is Operation.BITCAST and value.type is ScalarType.FLOAT32
+    shifted = value.operands[0] if is_cast else value
+    if not is_cast or not _is_by(shifted, Operation.SHIFT_LEFT, _HALF_BITS):
+        return None
+    wide = shifted.operands[0]
+    is_wide = wide.operation is Operation.CONVERT and wide.operands[0].type is ScalarType.UINT16
+    return wide.operands[0] if is_wide else None
+
+
 def has_four_bits(byte: Node) -> bool:
     """Return whether a node is the number in the low half of a byte, as kernels read elements of 4 bits."""
     if byte.type is ScalarType.UINT8:

@@ -20,7 +20,7 @@ Products. Tiles are copied to shared memory while the previous ones are multipli
 magnitudes; that costs 4 % of the time and halves the error of one sum. Loaders also compute operands (an
 activation, dequantized weights). `stored_operands.py` stores them first if that takes fewer cycles. 8-bit
 integers are multiplied as they are, with zero points from row and column sums. On compute capability 9.0,
-float16 products whose operands the copy engine can load use `wgmma` (`schedule_warpgroups.py`,
+float16 and bfloat16 products whose operands the copy engine can load use `wgmma` (`schedule_warpgroups.py`,
 `kernels/sm90`). Convolutions are implicit products there (`windows.py`), after a copy to channels-last order
 if that is faster (`channels_last.py`).
 

@@ -43,6 +43,7 @@ _FILES = {
     CudaMode.MMA: ("operands", "computed", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
     CudaMode.IMMA: ("operands", "computed", "fragments", "warp_tile", "shifts", "mma", "contraction"),
     CudaMode.WGMMA: ("sm90/tiles", "sm90/product"),
+    CudaMode.WGMMA_BFLOAT16: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.WGMMA_BYTES: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_BYTE_WINDOWS: ("sm90/tiles", "sm90/convolution"),
@@ -61,7 +62,7 @@ _MAIN_LOOPS = {
     CudaMode.WGMMA_BYTE_WINDOWS: ("sm90/shifts", "sm90/mainloop"),
     **dict.fromkeys(PARTS_MODES, ("sm90/tf32_parts",)),
 }
-"""The main loops of warpgroups' modes, but for those of FLOAT16."""
+"""The main loops of warpgroups' modes, but for those of FLOAT16 and BFLOAT16."""
 
 _HEADERS = {
     **dict.fromkeys(
@@ -93,6 +94,7 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.MMA: ContractionPrinter,
     CudaMode.IMMA: ContractionPrinter,
     CudaMode.WGMMA: WarpgroupPrinter,
+    CudaMode.WGMMA_BFLOAT16: WarpgroupPrinter,
     CudaMode.WGMMA_WINDOWS: ConvolutionPrinter,
     CudaMode.WGMMA_BYTES: BytesPrinter,
     CudaMode.WGMMA_BYTE_WINDOWS: ByteConvolutionPrinter,

@@ -39,6 +39,8 @@ class CudaMode(Enum):
     """Sums of products of integers of 8 bits in tiles, on tensor cores."""
     WGMMA = "wgmma"
     """Sums of products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
+    WGMMA_BFLOAT16 = "wgmma_bfloat16"
+    """Sums of products of BFLOAT16 in such tiles."""
     WGMMA_WINDOWS = "wgmma_windows"
     """Convolutions of FLOAT16 in such tiles: the copy engine moves the window over the images."""
     WGMMA_BYTES = "wgmma_bytes"
@@ -65,6 +67,7 @@ HALF_TILES = (CudaMode.MMA, CudaMode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
 WARPGROUP_MODES = (
     CudaMode.WGMMA,
+    CudaMode.WGMMA_BFLOAT16,
     CudaMode.WGMMA_WINDOWS,
     CudaMode.WGMMA_BYTES,
     CudaMode.WGMMA_BYTE_WINDOWS,

@@ -56,6 +56,8 @@ WINDOW_FACTOR = 2.0
 ratio is 1.6 to 3.8 for convolutions, and 2.3 to 2.6 for bytes that are not contiguous along k."""
 FMA_FACTOR = 1.1
 """Time of a product of FLOAT32 by FMAs over its estimate, fitted on an H100."""
+_PRODUCT_MODES = (CudaMode.WGMMA, CudaMode.WGMMA_BFLOAT16, CudaMode.WGMMA_BYTES)
+"""Modes of warpgroups beside which no other tiles are estimated."""
 _FACTORS = {
     CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR,
     CudaMode.WGMMA_BYTE_WINDOWS: WINDOW_FACTOR,
@@ -175,7 +177,7 @@ def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[CudaTileC
     """
     is_product, factor = False, 1.0
     for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
-        is_product |= of_warpgroups.mode in (CudaMode.WGMMA, CudaMode.WGMMA_BYTES)
+        is_product |= of_warpgroups.mode in _PRODUCT_MODES
         factor = _FACTORS.get(of_warpgroups.mode, 1.0)
         yield _estimate(of_warpgroups, splits, cycles)
     if is_product:

@@ -1,4 +1,4 @@
-"""Schedules contractions of FLOAT16, of bytes and of FLOAT32 on compute capability 9.0.
+"""Schedules contractions of FLOAT16, BFLOAT16, bytes and FLOAT32 on compute capability 9.0.
 
 The copy engine (TMA) loads tiles. Warpgroups multiply them (wgmma). The grid is persistent: it has no more
 blocks than run at once, and each block computes one tile after another.
@@ -23,6 +23,7 @@ from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.compiler.prices import operation_count
 from opendml.late_dataclass import dataclass
+from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import least
@@ -288,6 +289,8 @@ WINDOW_TILES = tuple(
 )
 """The candidates of convolutions. In clusters of 64 x 64, 3x3 of 64 to 64 channels at 56x56 takes 31 us in
 place of 23 (batch 32, H100)."""
+BFLOAT16_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BFLOAT16) for tile in WARPGROUP_TILES)
+"""The candidates of products of BFLOAT16, at the costs of those of FLOAT16."""
 BYTE_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BYTES) for tile in _PLAIN_TILES)
 """The candidates of products of bytes."""
 BYTE_WINDOW_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BYTE_WINDOWS) for tile in _PLAIN_TILES)
@@ -305,7 +308,7 @@ PART_WINDOW_TILES = tuple(
 )
 """The candidates of convolutions of FLOAT32."""
 _ALL_TILES = (
-    *(WARPGROUP_TILES, WINDOW_TILES, BYTE_TILES, BYTE_WINDOW_TILES),
+    *(WARPGROUP_TILES, BFLOAT16_TILES, WINDOW_TILES, BYTE_TILES, BYTE_WINDOW_TILES),
     *(PARTS_TILES, PART_WINDOW_TILES),
 )
 
@@ -347,6 +350,8 @@ def clusters_at_once(size: int, machine: CudaMachine) -> int:
 
 def in_warpgroups(shape: Shape, tile: WarpgroupTile) -> WarpgroupShape:
     """Return a contraction as warpgroups compute it in a tile: as a product of matrices, or over windows."""
+    if tile.mode is CudaMode.WGMMA_BFLOAT16:
+        return Bfloat16Shape(shape, tile.exchanged)
     if tile.exchanged:
         return WarpgroupShape(shape, exchanged=True)
     shapes: dict[CudaMode, type[WarpgroupShape]] = {
@@ -378,7 +383,7 @@ class WarpgroupShape:
     def __init__(self, shape: Shape, exchanged: bool = False) -> None:
         self._shape, self.kernel, self.accesses = shape, shape.kernel, shape.accesses
         self._exchanged = exchanged
-        a, b = shape.operands
+        a, b = self._operands_of(shape)
         m, n, k = (shape.loops[role] for role in ("m", "n", "k"))
         first = len(self.kernel.loads)
         is_along_m = m and n and self._is_contiguous(first, m[-1]) and not self._is_contiguous(first, n[-1])
@@ -391,6 +396,10 @@ class WarpgroupShape:
         self.m, self.n, self.k = (
             math.prod(loop.count for loop in loops) for loops in (self._rows, self._columns, k)
         )
+
+    def _operands_of(self, shape: Shape) -> Sequence[Node]:
+        """Return the operands as the copy engine loads them."""
+        return shape.operands
 
     @property
     def loops_k(self) -> int:
@@ -620,22 +629,23 @@ class WarpgroupShape:
 
     def _staged_unit(self) -> int:
         """Return how many results move together if all go through shared memory; 0 if they do not. These
-        results are FLOAT16 and contiguous, and what they need beside the sum is read in the same units."""
+        results have one type of 2 bytes and are contiguous. What they need beside the sum is read in the same
+        units."""
         return next(filter(self._is_staged, (UNIT, UNIT // 2, UNIT // 4, 1)), 0)
 
     def _is_staged(self, unit: int) -> bool:
         """Return whether results, and what they need, lie in whole units."""
         patterns, loads = self._patterns(unit), len(self.kernel.loads)
-        values, total = self.kernel.values, self._shape.contraction
+        values, total, type = self.kernel.values, self._shape.contraction, patterns[loads].type
         beside = [node for node in ordered(values, {id(total)}) if node.operation is Operation.SOURCE]
         kinds = [
-            residual_kind(patterns[number_of(node)], len(self._rows), self._exchanged) for node in beside
+            residual_kind(patterns[number_of(node)], type, len(self._rows), self._exchanged)
+            for node in beside
         ]
         return (
             self._fast[-1].count % unit == 0
-            and all(
-                each.type is ScalarType.FLOAT16 and each.step is Step.CONTIGUOUS for each in patterns[loads:]
-            )
+            and type in (ScalarType.FLOAT16, ScalarType.UINT16)
+            and all(each.type is type and each.step is Step.CONTIGUOUS for each in patterns[loads:])
             and None not in kinds
             # Pairs of columns are read together.
             and (unit > 1 or ResidualKind.COLUMNS not in kinds)
@@ -696,6 +706,19 @@ class WarpgroupShape:
         aligned = self._shape.alignments[number] % bytes == 0
         aligned = aligned and all(loop.strides[number] % bytes == 0 for loop in others)
         return Step.CONTIGUOUS if aligned else Step.STRIDED
+
+
+class Bfloat16Shape(WarpgroupShape):
+    """A product of matrices of BFLOAT16, whose bits are UINT16 in memory."""
+
+    def _operands_of(self, shape: Shape) -> Sequence[Node]:
+        return [bits_of_bfloat16(each) or each for each in shape.operands]
+
+    @property
+    def _is_of_type(self) -> bool:
+        types = {each.type for each in self._operands}
+        is_float = self._shape.contraction.type is ScalarType.FLOAT32
+        return types == {ScalarType.UINT16} and is_float and self._shape.is_summed
 
 
 class BytesShape(WarpgroupShape):

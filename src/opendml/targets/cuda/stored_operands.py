@@ -14,6 +14,7 @@ from itertools import combinations
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.operand_kernels import divided, together
 from opendml.compiler.prices import operation_count
+from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import instructions, reading
@@ -74,7 +75,13 @@ _Ways = tuple[Sequence[Node], Callable[[Kernel], float]]
 def _ways_of_product(kernel: Kernel, machine: CudaMachine) -> _Ways:
     shape = _shape(kernel)
     is_other = not shape.is_summed or shape.mode is CudaMode.IMMA
-    return () if is_other else _computed(kernel, shape.operands), lambda each: _cycles(_shape(each), machine)
+    # Bits that are computed are stored as they are, for tensor cores. Those in memory can be widened.
+    bits = [bits_of_bfloat16(each) for each in shape.operands]
+    operands = [
+        own if own is not None and own.operation is not Operation.SOURCE else each
+        for own, each in zip(bits, shape.operands, strict=True)
+    ]
+    return () if is_other else _computed(kernel, operands), lambda each: _cycles(_shape(each), machine)
 
 
 def _ways_of_attention(kernel: Kernel, machine: CudaMachine) -> _Ways:

@@ -30,6 +30,7 @@ MOST_OFFSET = 255
 
 _TYPES = {
     ScalarType.FLOAT16: "FLOAT16",
+    ScalarType.UINT16: "UINT16",
     ScalarType.FLOAT32: "FLOAT32",
     # The copy engine does not compute with elements.
     ScalarType.INT8: "UINT8",

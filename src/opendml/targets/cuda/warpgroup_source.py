@@ -18,7 +18,7 @@ from opendml.targets.cuda.contraction_source import (
 )
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.pattern import CudaAccess
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 
 UNIT = 8
 """Neighbouring results that a thread makes at a time: 16 bytes of FLOAT16."""
@@ -29,19 +29,21 @@ class ResidualKind(Enum):
 
     ROW = "rows alone, or nothing"
     COLUMNS = "columns alone, along which it is contiguous"
-    RESULT = "both, along units of FLOAT16 like those of the results"
+    RESULT = "both, along units of the type and size of those of the results"
 
 
-def residual_kind(access: CudaAccess, row_loops: int, exchanged: bool = False) -> ResidualKind | None:
+def residual_kind(
+    access: CudaAccess, type: ScalarType, row_loops: int, exchanged: bool = False
+) -> ResidualKind | None:
     """Return what moves a load beside a sum, of which `row_loops` loops are over the rows of tiles; None if
-    its results cannot go through shared memory. Results are contiguous along columns, or along rows if these
-    are `exchanged`."""
+    its results, of a type, cannot go through shared memory. Results are contiguous along columns, or along
+    rows if these are `exchanged`."""
     if access.counter or access.guarded:
         return None
     if exchanged:
         if not any(access.rows[row_loops:]):
             return ResidualKind.ROW
-        is_result = access.step is Step.CONTIGUOUS and access.type is ScalarType.FLOAT16
+        is_result = access.step is Step.CONTIGUOUS and access.type is type
         return ResidualKind.RESULT if is_result else None
     if access.step is Step.NONE:
         # The innermost loop over columns does not move it, but those around that may.
@@ -50,7 +52,7 @@ def residual_kind(access: CudaAccess, row_loops: int, exchanged: bool = False) -
         return None
     if not any(access.rows[:row_loops]):
         return ResidualKind.COLUMNS
-    return ResidualKind.RESULT if access.type is ScalarType.FLOAT16 else None
+    return ResidualKind.RESULT if access.type is type else None
 
 
 class WarpgroupPrinter(TilePrinter):
@@ -69,7 +71,8 @@ class WarpgroupPrinter(TilePrinter):
         """Print the function that adds products."""
         constants = dict(self.pattern.constants)
         turned = not constants["A_ALONG_K"], not constants["B_ALONG_K"]
-        return product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned)
+        type = "bf16" if self.pattern.mode is CudaMode.WGMMA_BFLOAT16 else "f16"
+        return product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned, type)
 
     def _more_of(self, name: str, load: int) -> list[str]:
         """Return the lines that an operand has beside its type and its order."""
@@ -110,7 +113,7 @@ class WarpgroupPrinter(TilePrinter):
         constants = dict(self.pattern.constants)
         rows, exchanged = constants["LOOPS_M"], bool(constants["EXCHANGED"])
         kinds = {
-            number: residual_kind(self.pattern.loads[number], rows, exchanged)
+            number: residual_kind(self.pattern.loads[number], self.stores[0][1].type, rows, exchanged)
             for number in loads_beside(total, roots)
         }
         of_row, of_columns, residuals = (
@@ -122,7 +125,7 @@ class WarpgroupPrinter(TilePrinter):
         names |= {number: f"residuals[{place}].data[lane]" for place, number in enumerate(residuals)}
         lines, name = self._compute(roots, {id(total): "sums[lane]"}, names.__getitem__)
         lines += [f"results[{place}].data[lane] = {name(root)};" for place, root in enumerate(roots)]
-        position, pair = "const Parameters& p, const Offsets& at", "Vector<half, 2>"
+        position, pair = "const Parameters& p, const Offsets& at", "Vector<Narrow, 2>"
         arguments = (
             f"const Parameters& p, const OfRow& row, const OfColumns& columns, "
             f"const {pair} (&residuals)[RESIDUALS + 1], const Sum (&sums)[2], {pair} (&results)[RESULTS]"
@@ -131,6 +134,7 @@ class WarpgroupPrinter(TilePrinter):
         stores = [self._address(number) for number, _, _ in self.stores]
         return "\n\n".join(
             [
+                f"typedef {TYPES[self.stores[0][1].type]} Narrow;",
                 f"constexpr int RESIDUALS = {len(residuals)}, RESULTS = {len(roots)};",
                 _structure("OfRow", [f"{types[number]} l{number};" for number in of_row]),
                 _structure("OfColumns", [f"Vector<{types[number]}, 2> l{number};" for number in of_columns]),
@@ -220,8 +224,9 @@ def _address_function(signature: str, position: str, addresses: Iterable[str]) -
     return function(f"{signature}({position}, int number)", [*cases, "return nullptr;"])
 
 
-def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:
-    """Return the function that adds the products of 64 rows by some columns of FLOAT16, 16 along k.
+def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool, type: str = "f16") -> str:
+    """Return the function that adds the products of 64 rows by some columns of FLOAT16 or BFLOAT16, as the
+    `type` of the instruction says, 16 along k.
 
     An operand is turned if it is contiguous along its rows rather than along k. The arguments `a` and `b` are
     made by `descriptor` of kernels/sm90/contraction.cuh.
@@ -229,7 +234,7 @@ def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:
     sums = columns // 2
     places = ", ".join(f"%{number}" for number in range(sums))
     outputs = ", ".join(f'"+f"(sums[{number}])' for number in range(sums))
-    instruction = f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.f16.f16"
+    instruction = f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{type}.{type}"
     arguments = f"float (&sums)[{sums}], unsigned long long a, unsigned long long b, bool adds"
     return function(
         f"void multiply_warpgroup({arguments})",

@@ -1,4 +1,4 @@
-// Stores results of FLOAT16 that are contiguous along the rows of tiles, through shared memory. `stmatrix` transposes blocks of 8 x 8, so a line
+// Stores results of FLOAT16, or of the bits of BFLOAT16, that are contiguous along the rows of tiles, through shared memory. `stmatrix` transposes blocks of 8 x 8, so a line
 // of shared memory has 64 rows of a column. Each warp of a warpgroup has 16 of them. Residuals, which are read at every result, take the
 // opposite way.
 
@@ -46,7 +46,7 @@ DEVICE void store_sums(const Sum (&sums)[DOWN][HALF], const Parameters& p, const
 #pragma unroll
                 for (int move = 0; move < own * PIECES; move += 128) {
                     const Piece piece(move + threadIdx.x % 128);
-                    Vector<half, STAGED_UNIT> values = {};
+                    Vector<Narrow, STAGED_UNIT> values = {};
                     if (piece.line < own) {
                         if (piece.line < width && piece.row < count) {
                             load(values, residual_at(p, at_n(p, at_m(p, at, first + piece.row), begin + piece.line), number));
@@ -65,9 +65,9 @@ DEVICE void store_sums(const Sum (&sums)[DOWN][HALF], const Parameters& p, const
             for (int block = 0; block < own / 8; block++) {
 #pragma unroll
                 for (int lower = 0; lower < 2; lower++) {
-                    Vector<half, 2> others[RESIDUALS + 1], made[RESULTS];
+                    Vector<Narrow, 2> others[RESIDUALS + 1], made[RESULTS];
 #pragma unroll
-                    for (int number = 0; number < RESIDUALS; number++) others[number] = bits_as<Vector<half, 2>>(residuals[number][2 * block + lower]);
+                    for (int number = 0; number < RESIDUALS; number++) others[number] = bits_as<Vector<Narrow, 2>>(residuals[number][2 * block + lower]);
                     const Sum* const from = sums[i] + (chunk / 8 + block) * 4 + 2 * lower;
                     make_pair(p, rows[lower], {}, others, {from[0], from[1]}, made);
 #pragma unroll
@@ -84,7 +84,7 @@ DEVICE void store_sums(const Sum (&sums)[DOWN][HALF], const Parameters& p, const
 #pragma unroll
                 for (int move = 0; move < own * PIECES; move += 128) {
                     const Piece piece(move + threadIdx.x % 128);
-                    Vector<half, STAGED_UNIT> values;
+                    Vector<Narrow, STAGED_UNIT> values;
                     if (piece.line < own && piece.line < width && piece.row < count) {
                         load(values, piece.in(lines));
                         store(result_at(p, at_n(p, at_m(p, at, first + piece.row), begin + piece.line), number), values);

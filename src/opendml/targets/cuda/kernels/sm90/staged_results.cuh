@@ -1,4 +1,4 @@
-// Stores contiguous results of FLOAT16 through shared memory. A thread has sums of pairs of columns in two rows of each block of 8 columns,
+// Stores contiguous results of FLOAT16, or of the bits of BFLOAT16, through shared memory. A thread has sums of pairs of columns in two rows of each block of 8 columns,
 // and makes their results in this layout. `stmatrix` puts them into lines of shared memory; each warp has its own. From there they go to
 // memory in pieces of up to 16 bytes, as whole lines of 128 bytes if the tile is wide enough. Residuals, which are read at every result,
 // take the opposite way. Transposing the sums in registers takes ten times as many instructions.
@@ -46,7 +46,7 @@ DEVICE void store_sums(const Sum (&sums)[DOWN][HALF], const Parameters& p, const
 #pragma unroll
                 for (int move = 0; move < MOVES; move++) {
                     const Piece piece(move);
-                    Vector<half, STAGED_UNIT> values = {};
+                    Vector<Narrow, STAGED_UNIT> values = {};
                     if (piece.column < width && piece.line < count) {
                         load(values, residual_at(p, at_n(p, at_m(p, at, first + piece.line), begin + piece.column), number));
                     }
@@ -65,9 +65,9 @@ DEVICE void store_sums(const Sum (&sums)[DOWN][HALF], const Parameters& p, const
                 const OfColumns columns = of_columns(p, at_n(p, at, pair < width ? begin + pair : 0));
 #pragma unroll
                 for (int lower = 0; lower < 2; lower++) {
-                    Vector<half, 2> others[RESIDUALS + 1], made[RESULTS];
+                    Vector<Narrow, 2> others[RESIDUALS + 1], made[RESULTS];
 #pragma unroll
-                    for (int number = 0; number < RESIDUALS; number++) others[number] = bits_as<Vector<half, 2>>(residuals[number][2 * block + lower]);
+                    for (int number = 0; number < RESIDUALS; number++) others[number] = bits_as<Vector<Narrow, 2>>(residuals[number][2 * block + lower]);
                     const Sum* const own = sums[i] + (chunk / 8 + block) * 4 + 2 * lower;
                     make_pair(p, rows[lower], columns, others, {own[0], own[1]}, made);
 #pragma unroll
@@ -83,7 +83,7 @@ DEVICE void store_sums(const Sum (&sums)[DOWN][HALF], const Parameters& p, const
                 __syncwarp();
 #pragma unroll
                 for (int move = 0; move < MOVES; move += BATCH) {
-                    Vector<half, STAGED_UNIT> values[BATCH];
+                    Vector<Narrow, STAGED_UNIT> values[BATCH];
 #pragma unroll
                     for (int j = 0; j < BATCH; j++) load(values[j], Piece(move + j).in(staging));
                     if (move + BATCH == MOVES) __syncwarp();
