@@ -54,7 +54,10 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_model_is_explained_for_the_sizes_of_its_inputs() -> None:
     model = _load(_TEXT)
-    found = model.explain(x=_X)
+    found = model.explain(_X)
+    assert [kernel.name for kernel in model.explain(x=_X).kernels] == [
+        kernel.name for kernel in found.kernels
+    ]
     assert {each.operator for each in found.operators} >= {"ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY"}
     assert sum(each.bytes_written for each in found.kernels) >= _X.nbytes + _X.size
     assert found.seconds > 0
@@ -65,6 +68,8 @@ def test_a_model_is_explained_for_the_sizes_of_its_inputs() -> None:
         model.explain(x=_X, z=_X)
     with pytest.raises(dml.InvalidArgument, match="input 'q' is unknown; the model has 'x', 'scale'"):
         model.explain(q=1)
+    with pytest.raises(dml.InvalidArgument, match="input 'x' is given by its place and by its name"):
+        model.explain(_X, x=_X)
 
 
 def test_graphs_of_a_model_are_explained_as_one() -> None:

@@ -102,7 +102,7 @@ def _facts(name: str) -> OperatorSchema:
     plain = operator_name(name.upper())
     if plain in known:
         return operator(plain)
-    near = nearest(name, known)
+    near = nearest(plain, known)
     raise InvalidArgument(f"{name} is no operator of DirectML" + (f"; did you mean {near}?" if near else ""))
 
 

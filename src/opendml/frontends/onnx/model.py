@@ -140,12 +140,16 @@ class OnnxModel(Locked):
             Unsupported: neither DirectML nor the evaluator of `onnx` can run a node.
             LimitExceeded: the run takes more than the model's limits allow.
         """
+        return self.run(self._placed(arrays, inputs))
+
+    def _placed(self, arrays: Sequence[Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return by name the arrays that a caller gives in the order of the inputs or by their names."""
         if len(arrays) > len(self.inputs):
             raise InvalidArgument(f"{self._name}: {len(arrays)} inputs; it has {len(self.inputs)}")
         placed = dict(zip(self.input_names, arrays, strict=False))
         for name in placed.keys() & inputs.keys():
             raise InvalidArgument(f"{self._name}: input {name!r} is given by its place and by its name")
-        return self.run({**placed, **inputs})
+        return {**placed, **inputs}
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs by name, for arrays by name. Errors are those of a call."""
@@ -333,7 +337,7 @@ class OnnxModel(Locked):
         known: list[Any] = [] if self._known is None else self._known.forms
         return list(dict.fromkeys([*self._met, *known]))
 
-    def explain(self, /, **inputs: Any) -> ExplainedGraph:
+    def explain(self, /, *arrays: Any, **inputs: Any) -> ExplainedGraph:
         """Run the model, measure the kernels of its graphs, and return how long they take.
 
         Nodes that run outside of DirectML's operators are named in warnings, and are not measured.
@@ -345,7 +349,8 @@ class OnnxModel(Locked):
         ['ACTIVATION_TANH']
 
         Args:
-            inputs: arrays to run and to measure with. An input of open sizes needs one; others are made up.
+            arrays, inputs: what to run and to measure with, in the order of the inputs or by their names. An
+                input of open sizes needs an array; others are made up.
 
         Raises:
             InvalidArgument: an unknown input, one of another type or size, or a missing one of open sizes.
@@ -354,11 +359,12 @@ class OnnxModel(Locked):
         with self._named():
             with importing:
                 from opendml.frontends.onnx.explaining import explained
-            self._require_known(inputs)
-            missing = [each for each in self.inputs if each.name not in inputs]
+            given = self._placed(arrays, inputs)
+            self._require_known(given)
+            missing = [each for each in self.inputs if each.name not in given]
             zeros = {each.name: _zeros("explain", each, "an array is needed") for each in missing}
-            checked = self._checked({**zeros, **inputs})
-            return explained(self.parts(checked), {name: checked[name] for name in inputs})
+            checked = self._checked({**zeros, **given})
+            return explained(self.parts(checked), {name: checked[name] for name in given})
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """Bind the model to packed NumPy arrays, for repeated dispatch with their sizes.
