@@ -213,7 +213,9 @@ class OperandA(WalkPattern):
         """Return the bytes from one row of a part to the next, and from one column to the next."""
         if self.lies_in_rows:
             return odd_lines(self.depth + lanes), 4
-        return 4, 4 if self.is_line else -(-self.rows // lanes) * lanes * 4
+        # Columns are stored in their order, so the vector of one may reach into the next.
+        is_dense = self.is_line or (self.packing.group == 1 and self.rows < lanes <= 2 * self.rows)
+        return 4, 4 * (self.rows if is_dense else -(-self.rows // lanes) * lanes)
 
     def part_bytes(self, lanes: int) -> int:
         """Return the bytes of a part, with all that packing may write."""
