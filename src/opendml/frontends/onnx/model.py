@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -505,6 +506,9 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
     else:
         array = _as_array(info.name, info.type, content)
     if array.dtype != info.type:
+        if isinstance(content, list | tuple | int | float):
+            fix = f"which {info.type.name} does not hold"
+            raise InvalidArgument(f"input {info.name!r} is {reprlib.repr(content)}, {fix}")
         fix = f"must be {info.type.name}: array.astype({info.type.name!r}) makes it so"
         raise InvalidArgument(f"input {info.name!r} is of type {array.dtype.name}; {fix}")
     if info.sizes is not None and not _fits(array.shape, info.sizes):
