@@ -1,7 +1,8 @@
 """Pauses of Python's collector of reference cycles.
 
 A compilation makes hundreds of thousands of objects that live until it ends. Looking for cycles among them
-takes a tenth of its time: 0.3 of 3.7 s for ResNet-50.
+takes a tenth of its time: 0.3 of 3.7 s for ResNet-50. So it is with the graph of an ONNX model while that is
+parsed and traced: 0.2 of 3.1 s for BERT-base.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from opendml.frontends.onnx.known import KnownModel, ModelFacts, known_model
 from opendml.frontends.onnx.known_runs import KnownRun
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo
+from opendml.garbage import collection_paused
 from opendml.locked import Locked
 from opendml.logs import log, progress_shown, tell
 from opendml.runtime.graphs.model_cache import ModelCache
@@ -609,6 +610,7 @@ def load_model(
         file = None if known is None else known.file
         source = bytes(content) if isinstance(model, bytes) and isinstance(content, memoryview) else model
 
+        @collection_paused()
         def opened() -> Opened:
             # Python does not repeat an interrupted import of `onnx` or of converters as a whole.
             with importing, deferred_signals():

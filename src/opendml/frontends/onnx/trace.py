@@ -65,6 +65,7 @@ from opendml.frontends.onnx.values import (
 )
 from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
+from opendml.garbage import collection_paused
 from opendml.locked import Locked
 from opendml.logs import warn_caller
 from opendml.program.sizes import Size
@@ -264,7 +265,7 @@ class Tracer(Locked):
             dimensions: receives the traced dimensions of the run.
         """
         key = forms_of(contents, self._symbols, dimensions)
-        with self._lock, meter().timed("compile_seconds", "tracing the model"):
+        with self._lock, meter().timed("compile_seconds", "tracing the model"), collection_paused():
             self._weights.require_unchanged()
             found = self._trace(self._first_state(key, contents, dimensions), dimensions, only_graphs=True)
             if found is None or not found.serves(dimensions, contents):
@@ -308,7 +309,7 @@ class Tracer(Locked):
             found = _serving(steps, key, dimensions, contents)
             if found is None:
                 self._weights.require_unchanged()
-                with meter().timed("compile_seconds", "tracing the model"):
+                with meter().timed("compile_seconds", "tracing the model"), collection_paused():
                     self.traced_count += 1
                     is_exact = self._unplanned[key] >= _MOST_UNPLANNED
                     found = self._traced(state(), dimensions, is_exact)
