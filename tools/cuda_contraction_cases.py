@@ -31,6 +31,7 @@ def contraction_cases() -> Iterator[Case]:
     yield from _epilogues()
     yield from _convolutions()
     yield from _depthwise()
+    yield from _short_sums()
     yield from _integers()
 
 
@@ -74,7 +75,8 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
         yield _case(name, sizes[2], _product(type, *sizes, turned_a, turned_b))
     for turned_a, turned_b in itertools.product((False, True), repeat=2):
         # Bits of numbers near 1, whose products have sums without rounding errors.
-        program = _of_bfloat16(turned_a, turned_b)
+        sizes = (136, 72, 40) if turned_a else (200, 192, 64)
+        program = _of_bfloat16(sizes, turned_a, turned_b)
         yield _case(f"BFLOAT16 copied {turned_a:d}{turned_b:d}", 40, program, mean=0x3F80, deviation=20)
     yield _case("FLOAT32 copied, few rows", 500, _product("FLOAT32", 13, 100, 500, False, True, 2))
     type, columns = "FLOAT16", Strided((1, 1, 72, 104), (0, 0, 1, 72))
@@ -90,9 +92,9 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
         yield _case(f"{type} GEMM {m}x{n}x{k}", k, _product(type, m, n, k, False, True, 2, c=c))
 
 
-def _of_bfloat16(a_turned: bool, b_turned: bool) -> Program:
+def _of_bfloat16(sizes: tuple[int, int, int], a_turned: bool, b_turned: bool) -> Program:
     """Return a product of matrices of BFLOAT16 with one more that is added, rounded to BFLOAT16."""
-    graph, (m, n, k) = dml.Graph(), (136, 72, 40)
+    graph, (m, n, k) = dml.Graph(), sizes
     a = graph.input("a", "bfloat16", (1, 1, k, m) if a_turned else (1, 1, m, k))
     b = graph.input("b", "bfloat16", (1, 1, n, k) if b_turned else (1, 1, k, n))
     c = graph.input("c", "bfloat16", (1, 1, m, n))
@@ -191,6 +193,23 @@ def _depthwise() -> Iterator[Case]:
         type, filters = FLOATS[number % 2], (images[1], *window)
         program = convolved(type, images, filters, groups=images[1], lies_last=("input", "output"), **form)
         yield Case(f"depthwise {type} {images} {window} {form}", program, absolute=_ERROR * math.prod(window))
+
+
+def _short_sums() -> Iterator[Case]:
+    """Yield convolutions of few channels, with channels last: large ones, and some for the emulator."""
+    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
+        ((2, 3, 13, 12), (16, 3, 3), {"stride": 2, "before": 1}),
+        ((1, 32, 9, 11), (96, 1, 1), {}),
+        ((2, 24, 32, 32), (72, 1, 1), {}),
+        ((4, 3, 64, 60), (16, 3, 3), {"stride": 2, "before": 1}),
+        ((1, 4, 10, 12), (8, 2, 5), {"before": 2, "after": 3, "stride": 2, "dilation": 2}),
+        ((2, 3, 16, 16), (32, 4, 4), {"stride": 4}),
+        ((3, 2, 31), (8, 7), {"before": 3, "after": 3}),
+    )
+    for number, (images, window, form) in enumerate(forms):
+        last = ("input", "filter", "output") if number % 2 else ("input", "output")
+        program = convolved("FLOAT16", images, window, lies_last=last, **form)
+        yield Case(f"short sums FLOAT16 {images} {window} {form}", program, absolute=48 * _ERROR)
 
 
 def _windows_of_the_copy_engine() -> Iterator[Case]:

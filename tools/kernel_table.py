@@ -45,7 +45,7 @@ TENSOR_CORES = ("mma", "imma", "wgmma")
 """The units of GPUs that multiply narrow types at the full rate."""
 UNTILED = "FMA untiled"
 """The unit of a contraction that runs as an ordinary reduction."""
-_DEVICE_UNITS = {"fma": "FMA", "few": "FMA"} | {unit: unit for unit in TENSOR_CORES}
+_DEVICE_UNITS = {"fma": "FMA", "few": "FMA", "short": "mma"} | {unit: unit for unit in TENSOR_CORES}
 """Units by the first word of the mode's name, for modes with tiles."""
 _PACKED_UNITS = {
     ScalarType.INT8: "VNNI",

@@ -24,7 +24,7 @@ from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import TILES, Shape, Tile, estimates
 from tests.cuda.compiled import CASES, MACHINES, aligned
 from tests.nodes import convolution, matrix_product, operands_of, program
-from tools.contraction_cases import convolution as depthwise
+from tools.contraction_cases import convolution as convolution_form
 from tools.operator_case import Form
 
 FLOAT32, FLOAT16, INT32 = ScalarType.FLOAT32, ScalarType.FLOAT16, ScalarType.INT32
@@ -108,10 +108,10 @@ def test_depthwise_convolutions_of_small_windows_are_element_wise() -> None:
 @pytest.mark.parametrize(
     ("form", "wanted"),
     [
-        (depthwise((8, 64, 56, 56), 64, 3, groups=64), "pointwise"),
-        (depthwise((8, 64, 56, 56), 64, 3, 2, groups=64, is_channels_last=True), "depthwise"),
-        (depthwise((8, 64, 56, 56), 64, 7, groups=64, is_channels_last=True), "depthwise"),
-        (depthwise((8, 63, 56, 56), 63, 3, groups=63, is_channels_last=True), "pointwise"),
+        (convolution_form((8, 64, 56, 56), 64, 3, groups=64), "pointwise"),
+        (convolution_form((8, 64, 56, 56), 64, 3, 2, groups=64, is_channels_last=True), "depthwise"),
+        (convolution_form((8, 64, 56, 56), 64, 7, groups=64, is_channels_last=True), "depthwise"),
+        (convolution_form((8, 63, 56, 56), 63, 3, groups=63, is_channels_last=True), "pointwise"),
     ],
 )
 def test_depthwise_convolutions_with_channels_last_have_a_kernel_of_their_own(
@@ -119,6 +119,20 @@ def test_depthwise_convolutions_with_channels_last_have_a_kernel_of_their_own(
 ) -> None:
     planned = plan(form.case("FLOAT16").program, MACHINES[capability])
     assert planned.launches == ((wanted,),)
+
+
+@pytest.mark.parametrize(
+    ("form", "wanted"),
+    [
+        (convolution_form((32, 3, 224, 224), 32, 3, 2, is_channels_last=True), "short_sums"),
+        (convolution_form((32, 16, 112, 112), 96, 1, is_channels_last=True), "short_sums"),
+        (convolution_form((32, 64, 56, 56), 64, 1, is_channels_last=True), "wgmma"),
+        (convolution_form((1, 24, 56, 56), 144, 1), "wgmma"),
+    ],
+)
+def test_convolutions_of_few_channels_have_a_kernel_of_their_own(form: Form, wanted: str) -> None:
+    (launch,) = plan(form.case("FLOAT16").program, MACHINES[90]).launches[-1]
+    assert launch == wanted
 
 
 def test_several_contractions_in_a_kernel_are_reduced() -> None:

@@ -36,6 +36,7 @@ from opendml.targets.cuda.schedule import schedule, table_of
 from opendml.targets.cuda.schedule_contraction import CudaProductQuery
 from opendml.targets.cuda.schedule_depthwise import DEPTHWISE
 from opendml.targets.cuda.schedule_scans import LineSpan, construct_scan
+from opendml.targets.cuda.schedule_short_sums import SHORT_SUMS
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
 from opendml.targets.reference.evaluate import evaluate
@@ -86,7 +87,9 @@ def _chosen() -> dict[CudaMode, list[Run]]:
                     bool(constants[name]) for name in ("REGISTER_UNITS", "SHARED_UNITS", "REREADS", "TEAM")
                 )
                 way += constants["STAGES"] > 1, constants["HAS_ELEMENTS"], constants["SPAN"] > 32
-            if "UNIT" in constants:
+            if pattern.mode is CudaMode.SHORT_SUMS:
+                way += *(constants[name] for name in ("UNIT", "GUARDED", "PADDED")), launch.grid > 1
+            elif "UNIT" in constants:
                 way += constants["UNIT"] > 1, constants["UNIT_ACROSS"], constants["STORED_ALONG_ROWS"]
             if pattern.mode in WARPGROUP_MODES:
                 way = pattern.mode, constants["A_ALONG_K"], constants["B_ALONG_K"]
@@ -341,6 +344,32 @@ def test_depthwise_convolutions_with_channels_last_are_summed_in_strips(
             error, used = worst_of(Case(type, program, absolute=1e-3), partial(_as_given, launch))
             assert error <= 1
             assert used == ["depthwise"]
+
+
+@pytest.mark.parametrize(
+    ("images", "window", "form"),
+    [
+        ((2, 3, 13, 12), (16, 3, 3), {"stride": 2, "before": 1}),
+        ((1, 32, 9, 11), (96, 1, 1), {}),
+        ((1, 4, 10, 12), (8, 2, 5), {"before": 2, "after": 3, "stride": 2}),
+        ((1, 3, 16, 16), (32, 4, 4), {"stride": 4}),
+    ],
+)
+def test_convolutions_of_few_channels_are_summed_in_registers(
+    images: tuple[int, ...], window: tuple[int, ...], form: dict[str, int]
+) -> None:
+    """Channels of one, two, four and eight are loaded together. The last block may have fewer columns."""
+    is_last = ("input", "output") if images[1] == 3 else ("input", "filter", "output")
+    program = convolved("FLOAT16", images, window, lies_last=is_last, **form)
+    (kernel,) = (each for each in plan(program, MACHINE).kernels.kernels if each.axes)
+    query = CudaProductQuery(kernel, MACHINE, aligned(kernel))
+    assert SHORT_SUMS.alternatives is not None
+    choice = list(SHORT_SUMS.alternatives(query))[-1].choice
+    launch = Decision(((SHORT_SUMS, choice),)).construct(query)
+    with emulated():
+        error, used = worst_of(Case("FLOAT16", program, absolute=1e-3), partial(_as_given, launch))
+    assert error <= 1
+    assert set(used) == {"short_sums"}
 
 
 ALONG, ABREAST = LineSpan(64, 64, 8, team=3, resident=1), LineSpan(128, 4, 8, team=3, resident=1)

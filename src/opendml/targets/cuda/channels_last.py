@@ -39,6 +39,7 @@ from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, apply, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest
+from opendml.targets.common.candidates import Estimate
 from opendml.targets.common.differences import BYTES, difference
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
@@ -46,7 +47,14 @@ from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
-from opendml.targets.cuda.schedule_contraction import FMA_FACTOR, WINDOW_FACTOR, Shape, estimates
+from opendml.targets.cuda.schedule_contraction import (
+    FMA_FACTOR,
+    WINDOW_FACTOR,
+    CudaProductQuery,
+    Shape,
+    estimates,
+)
+from opendml.targets.cuda.schedule_short_sums import SHORT_SUMS
 from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, ROW_BYTES
 from opendml.targets.cuda.windows import Axis, Windows, windows_of
@@ -280,6 +288,9 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
         return after + sum(_COPY_CYCLES + _COPY_FACTOR * reading(machine, 2 * copy.bytes) for copy in own)
 
     before = min((each.cycles for each in estimates(shape, machine)), default=math.inf)
+    short = SHORT_SUMS.estimate(CudaProductQuery(kernel, machine, aligned))
+    if isinstance(short, Estimate):
+        before = min(before, short.cycles)
     factor = FMA_FACTOR if shape.mode is CudaMode.FMA else WINDOW_FACTOR
     narrow = _NARROW_FACTOR if shape.mode is CudaMode.MMA else factor
     ways = list(_ways_to_copy(kernel))

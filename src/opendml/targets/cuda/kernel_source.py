@@ -15,6 +15,7 @@ from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, CudaMode,
 from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.reduction_source import ReductionPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
+from opendml.targets.cuda.short_sums_source import ShortSumsPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
 from opendml.targets.cuda.warpgroup_source import (
@@ -50,6 +51,7 @@ _FILES = {
     CudaMode.WGMMA_PARTS: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_PART_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.DEPTHWISE: ("depthwise",),
+    CudaMode.SHORT_SUMS: ("short_sums",),
     CudaMode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     CudaMode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
     CudaMode.WGMMA_CHAIN: ("sm90/attention",),
@@ -74,6 +76,7 @@ _HEADERS = {
             CudaMode.MMA,
             CudaMode.IMMA,
             CudaMode.DEPTHWISE,
+            CudaMode.SHORT_SUMS,
             CudaMode.FMA_CHAIN,
             CudaMode.MMA_CHAIN,
         ),
@@ -101,6 +104,7 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.WGMMA_PARTS: PartsPrinter,
     CudaMode.WGMMA_PART_WINDOWS: PartConvolutionPrinter,
     CudaMode.DEPTHWISE: DepthwisePrinter,
+    CudaMode.SHORT_SUMS: ShortSumsPrinter,
     CudaMode.FMA_CHAIN: ChainPrinter,
     CudaMode.MMA_CHAIN: ChainPrinter,
     CudaMode.WGMMA_CHAIN: AttentionPrinter,

@@ -63,8 +63,10 @@ MEANINGS = {
     "taps0": "taps along the innermost axis of an image",
     "channels": "padded channels of a tap",
     "before": "bytes from the first tap of the first window to the first pixel",
+    "pixel_bytes": "bytes between pixels of a line",
     "line_bytes": "bytes between lines of an image",
-    "step": "strips between those that a thread makes",
+    "step": "items between those that a thread makes",
+    "block_columns": "columns of a product that a block makes",
     "own_channels": "channels of a tap that exist",
 }
 """The words that modes declare."""
@@ -117,6 +119,13 @@ _WORDS = {
             *("pixels0", "pixels1"),
         ),
         ("tiles_across", "tiles_down", "column_tiles"),
+    ),
+    CudaMode.SHORT_SUMS: ModeWords(
+        (
+            *("items", "m", "n", "k", "step", "block_columns", "before", "pixel_bytes", "line_bytes"),
+            *(f"{name}{axis}" for name in ("size", "begin", "stride", "dilation") for axis in (0, 1)),
+        ),
+        ("pixels0", "pixels1", "taps0", "own_channels", "column_tiles"),
     ),
     **dict.fromkeys((CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN), _CHAIN),
     CudaMode.FEW_ROWS_CHAIN: ModeWords(("m", "n", "keys", "depth", "slice_keys", *_SHARED), ("run_items",)),

@@ -53,6 +53,8 @@ class CudaMode(Enum):
     """Convolutions of FLOAT32 in such tiles, as products of TF32 parts."""
     DEPTHWISE = "depthwise"
     """Convolutions of each channel alone, with channels last."""
+    SHORT_SUMS = "short_sums"
+    """Sums of few products of FLOAT16, whose rows warps load into registers."""
     FMA_CHAIN = "fma_chain"
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
@@ -84,6 +86,7 @@ COLLECTIVE = (
     CudaMode.FMA,
     CudaMode.IMMA,
     CudaMode.DEPTHWISE,
+    CudaMode.SHORT_SUMS,
     CudaMode.FMA_CHAIN,
     CudaMode.WGMMA_CHAIN,
     CudaMode.FEW_ROWS_CHAIN,

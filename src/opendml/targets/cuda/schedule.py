@@ -23,6 +23,7 @@ from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_placing import POSITIONS, SCATTER, TOP, placing_query
 from opendml.targets.cuda.schedule_reductions import REDUCE, windows_abreast
 from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
+from opendml.targets.cuda.schedule_short_sums import SHORT_SUMS
 
 _known = Memo[tuple[Decision[CudaLaunch], CudaLaunch]]()
 
@@ -91,7 +92,7 @@ def _reductions_of_product(query: CudaProductQuery, _: None) -> tuple[Table, Cud
 
 
 _PRODUCTS: Mapping[KernelKind, Table] = {
-    KernelKind.CONTRACTION: (*contractions(_reductions_of_product), DEPTHWISE),
+    KernelKind.CONTRACTION: (*contractions(_reductions_of_product), DEPTHWISE, SHORT_SUMS),
     KernelKind.ATTENTION: ATTENTION,
 }
 _PLACING: Mapping[KernelKind, Table] = {
