@@ -12,6 +12,7 @@ from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.contraction_source import contraction_of, loads_beside
 from opendml.targets.cuda.launch import VECTOR_BYTES
+from opendml.targets.cuda.pattern import CudaAccess
 
 _MOST = 8
 """Largest number of results in a unit; eight FLOAT16 are the widest access."""
@@ -32,6 +33,14 @@ class ResultUnits:
     across: bool = False
     steps: Mapping[int, Step] | None = None
     strides: Sequence[int] = ()
+
+    def moved(self, patterns: Sequence[CudaAccess]) -> list[CudaAccess]:
+        """Return how the accesses of a kernel move, within units too."""
+        steps = self.steps or {}
+        return [
+            replace(each, step=steps[number]) if number in steps else each
+            for number, each in enumerate(patterns)
+        ]
 
     def lane_steps(self) -> dict[str, int]:
         """Return the parameters that say how far accesses move from one result to the next."""

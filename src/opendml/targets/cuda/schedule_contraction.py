@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Kernel
@@ -31,6 +30,8 @@ from opendml.targets.cuda.pattern import PARTS_MODES, CudaMode
 from opendml.targets.cuda.result_units import ResultUnits, result_units
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroups, warpgroup_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
+
+Choice = TypeVar("Choice")
 
 _TYPES = (ScalarType.FLOAT32, ScalarType.INT32, ScalarType.UINT32)
 """Types of the sums of tiles."""
@@ -153,6 +154,48 @@ class CudaProductQuery:
     def shape(self) -> Shape:
         """The loops by their roles, if the kernel is a contraction."""
         return Shape(self.kernel, self.alignments)
+
+
+class Form(Protocol[Choice]):
+    """A contraction of some form, which has a kernel of its own."""
+
+    def estimates(self, machine: CudaMachine) -> Iterator[Estimate[Choice]]:
+        """Yield the estimates of all choices."""
+
+    def launch(self, choice: Choice, machine: CudaMachine) -> CudaLaunch:
+        """Return the launch of a choice."""
+
+
+def candidate_of_form(
+    name: str, form_of: Callable[[Shape], Form[Choice] | Refusal], without_choices: str
+) -> Candidate[CudaProductQuery, Choice, CudaLaunch]:
+    """Return the candidate that takes the best choice for contractions of a form.
+
+    Args:
+        name: that of the candidate.
+        form_of: returns a contraction in its form, or the reason why it has another one.
+        without_choices: the reason to refuse a contraction that has no choices.
+    """
+
+    def price(query: CudaProductQuery) -> Estimate[Choice] | Refusal:
+        found = form_of(query.shape)
+        if isinstance(found, Refusal):
+            return found
+        best = min(found.estimates(query.machine), key=lambda each: each.cycles, default=None)
+        return best or Refusal(without_choices)
+
+    def construct(query: CudaProductQuery, choice: Choice) -> CudaLaunch:
+        found = form_of(query.shape)
+        if isinstance(found, Refusal):
+            raise ValueError(found.reason)
+        return found.launch(choice, query.machine)
+
+    def alternatives(query: CudaProductQuery) -> Iterator[Estimate[Choice]]:
+        found = form_of(query.shape)
+        if not isinstance(found, Refusal):
+            yield from found.estimates(query.machine)
+
+    return Candidate(name, price, construct, alternatives=alternatives)
 
 
 def launch_of(shape: Shape, choice: CudaTileChoice, machine: CudaMachine) -> CudaLaunch:
@@ -319,9 +362,7 @@ class Shape:
             **{f"A_{name}": value for name, value in a.constants().items()},
             **{f"B_{name}": value for name, value in b.constants().items()},
         }
-        patterns = list(access_patterns(self.kernel, self.loops["batch"], self.rows, self.sides))
-        for number, step in (units.steps or {}).items():
-            patterns[number] = replace(patterns[number], step=step)
+        patterns = units.moved(access_patterns(self.kernel, self.loops["batch"], self.rows, self.sides))
         loops = (*self.loops["batch"], *self.rows)
         pattern = tiled_pattern(tile.mode, self.kernel, patterns, loops, tiles * splits, constants)
         words = launch_words(

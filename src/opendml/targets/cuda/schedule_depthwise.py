@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from operator import index
 
@@ -18,7 +17,7 @@ from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.candidates import Estimate, Refusal
 from opendml.targets.common.launch import loop_words, needs_64_bits
 from opendml.targets.cuda.contraction_source import half_of
 from opendml.targets.cuda.costs import reading
@@ -28,9 +27,9 @@ from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.result_units import ResultUnits, units_along
-from opendml.targets.cuda.schedule_contraction import CudaProductQuery, Shape
+from opendml.targets.cuda.schedule_contraction import CudaProductQuery, Shape, candidate_of_form
 from opendml.targets.cuda.tiled_operand import access_patterns
-from opendml.targets.cuda.windows import Axis, Windows, windows_of
+from opendml.targets.cuda.windows import Axis, Windows, forward_windows
 
 _HEIGHTS, _WIDTHS = (1, 2, 4), (1, 2, 4, 7, 8, 14)
 """Lines of a thread's results, and results of a line."""
@@ -122,11 +121,9 @@ class Depthwise:
         load = number_of(image)
         if kernel.loads[load].buffer is None or kernel.loads[number_of(filters)].buffer is None:
             return Refusal("operands are counted")
-        windows = windows_of(kernel.accesses, image, rows, shape.loops["k"])
-        if windows is None or not windows.images.is_plain:
-            return Refusal("no windows over images")
-        if any(axis.bytes < 1 or axis.stride < 1 or axis.dilation < 1 for axis in windows.axes):
-            return Refusal("windows move backwards")
+        windows = forward_windows(kernel.accesses, image, rows, shape.loops["k"])
+        if isinstance(windows, Refusal):
+            return windows
         if channels[0].strides[load] != kernel.loads[load].type.bytes:
             return Refusal("channels are not innermost")
         return cls(shape, images, channels[0], windows)
@@ -200,9 +197,7 @@ class Depthwise:
         }
         rows = tuple(loop for loop in self._loops if loop)
         results = self.units_of_results(choice.vector)
-        patterns = list(access_patterns(kernel, (self.channels,), rows, ()))
-        for number, step in (results.steps or {}).items():
-            patterns[number] = replace(patterns[number], step=step)
+        patterns = results.moved(access_patterns(kernel, (self.channels,), rows, ()))
         loads, wide = (
             len(kernel.loads),
             needs_64_bits((self.channels, *rows), strips + blocks * choice.strips),
@@ -311,34 +306,14 @@ def _extent(axis: Axis, results: int) -> int:
     return (results - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1
 
 
-def _price(query: CudaProductQuery) -> Estimate[Strips] | Refusal:
-    found = Depthwise.of(query.shape)
-    if isinstance(found, Refusal):
-        return found
-    best = min(found.estimates(query.machine), key=lambda each: each.cycles, default=None)
-    return best or Refusal("channels are not aligned, or no block can hold the filters")
-
-
-def _launch(query: CudaProductQuery, choice: Strips) -> CudaLaunch:
-    found = Depthwise.of(query.shape)
-    if isinstance(found, Refusal):
-        raise ValueError(found.reason)
-    return found.launch(choice, query.machine)
-
-
-def _alternatives(query: CudaProductQuery) -> Iterator[Estimate[Strips]]:
-    found = Depthwise.of(query.shape)
-    if not isinstance(found, Refusal):
-        yield from found.estimates(query.machine)
-
-
-DEPTHWISE = Candidate("strips of each channel", _price, _launch, alternatives=_alternatives)
+DEPTHWISE = candidate_of_form(
+    "strips of each channel", Depthwise.of, "channels are not aligned, or no block can hold the filters"
+)
 """The way to compute depthwise convolutions with channels last."""
 
 
 def is_depthwise(kernel: Kernel, machine: CudaMachine) -> bool:
     """Return whether a contraction is a depthwise convolution that has a launch of this kind."""
     hints = plain(kernel)
-    return isinstance(
-        _price(CudaProductQuery(hints, machine, [VECTOR_BYTES] * len(hints.accesses))), Estimate
-    )
+    query = CudaProductQuery(hints, machine, [VECTOR_BYTES] * len(hints.accesses))
+    return isinstance(DEPTHWISE.estimate(query), Estimate)

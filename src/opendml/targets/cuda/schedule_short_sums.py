@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from operator import index
 
 from opendml.compiler.kernel import number_of
@@ -18,7 +17,7 @@ from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import least
-from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.candidates import Estimate, Refusal
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.launch import loop_words
 from opendml.targets.cuda.costs import reading
@@ -27,10 +26,10 @@ from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.result_units import ResultUnits, units_along
-from opendml.targets.cuda.schedule_contraction import CudaProductQuery, Shape
+from opendml.targets.cuda.schedule_contraction import Shape, candidate_of_form
 from opendml.targets.cuda.short_sums_source import ROLES, UNIT
 from opendml.targets.cuda.tiled_operand import access_patterns
-from opendml.targets.cuda.windows import Windows, windows_of
+from opendml.targets.cuda.windows import Windows, forward_windows
 
 _ROWS, _CHUNK, _DEPTH = 16, 32, 16
 """Rows and products of an instruction of tensor cores, and columns that a warp computes at a time."""
@@ -58,16 +57,8 @@ _FEW_WARPS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class ShortSumsChoice:
-    """A choice: a block makes `columns` columns of its rows. A multiprocessor runs `resident` blocks."""
-
-    columns: int
-    resident: int
-
-
-@dataclass(frozen=True, slots=True)
 class ShortSums:
-    """A product of a matrix, or of the windows of images, with filters.
+    """A product of a matrix, or of the windows of images, with filters. Choices are the columns of a block.
 
     Args:
         shape: the contraction.
@@ -110,11 +101,9 @@ class ShortSums:
         if len(channels) != 1 or any(channels[0].strides[each] for each in guarding):
             return Refusal("channels are not contiguous")
         taps = [loop for loop in shape.loops["k"] if loop is not channels[0]]
-        windows = windows_of(shape.accesses, image, rows, taps)
-        if windows is None or not windows.images.is_plain:
-            return Refusal("no windows over images")
-        if any(axis.bytes < 1 or axis.stride < 1 or axis.dilation < 1 for axis in windows.axes):
-            return Refusal("windows move backwards")
+        windows = forward_windows(shape.accesses, image, rows, taps)
+        if isinstance(windows, Refusal):
+            return windows
         found = cls(shape, images, windows, columns, channels[0], _unit(shape, load, channels[0], rows, taps))
         if found.steps > _MOST_STEPS:
             return Refusal(f"sums of {shape.k} products, of which tensor cores take {_DEPTH} at a time")
@@ -169,19 +158,19 @@ class ShortSums:
             and all(each % bytes == 0 for each in (self.shape.alignments[number], *others))
         )
 
-    def launch(self, choice: ShortSumsChoice, machine: CudaMachine) -> CudaLaunch:
+    def launch(self, choice: int, machine: CudaMachine) -> CudaLaunch:
         """Return the launch of a choice."""
         kernel, along, across = self.shape.kernel, *self.windows.axes
         n, items = self.columns.count, -(-self._m // _ROWS)
         check_fit(self.shape, n % UNIT == 0)
-        column_tiles = -(-n // choice.columns)
-        blocks = least(-(-items // _WARPS), max(1, choice.resident * machine.multiprocessors // column_tiles))
+        column_tiles = -(-n // choice)
+        blocks = least(-(-items // _WARPS), max(1, _RESIDENT * machine.multiprocessors // column_tiles))
         rows = tuple(loop for loop in (*self._rows, self.columns, *self._k) if loop)
         counts = [*(int(loop is not None) for loop in self._rows), 1, len(self._k)]
         depth = _DEPTH * (2 if self.unit == UNIT else 1)
         constants = {
             "THREADS": _THREADS,
-            "BLOCKS": choice.resident,
+            "BLOCKS": _RESIDENT,
             "STEPS": index(self.steps),
             "UNIT": self.unit,
             "IMAGES": self.images,
@@ -191,9 +180,7 @@ class ShortSums:
             **{f"LOOPS_{role.upper()}": count for role, count in zip(ROLES, counts, strict=True)},
         }
         results = self.units_of_results()
-        patterns = list(access_patterns(kernel, (), rows, ()))
-        for number, step in (results.steps or {}).items():
-            patterns[number] = replace(patterns[number], step=step)
+        patterns = results.moved(access_patterns(kernel, (), rows, ()))
         greatest = (items + blocks * _WARPS) * _ROWS
         words = launch_words(
             CudaMode.SHORT_SUMS,
@@ -202,7 +189,7 @@ class ShortSums:
             n=n,
             k=self.shape.k,
             step=blocks * _WARPS,
-            block_columns=choice.columns,
+            block_columns=choice,
             before=self.windows.offset,
             pixel_bytes=along.bytes,
             line_bytes=across.bytes,
@@ -225,25 +212,25 @@ class ShortSums:
             blocks * column_tiles,
             _THREADS,
             loop_words(kernel, (), rows) | words | results.lane_steps(),
-            shared_bytes=self._filter_bytes(choice.columns // _CHUNK),
+            shared_bytes=self._filter_bytes(choice // _CHUNK),
         )
 
-    def estimates(self, machine: CudaMachine) -> Iterator[Estimate[ShortSumsChoice]]:
+    def estimates(self, machine: CudaMachine) -> Iterator[Estimate[int]]:
         """Yield the estimates of all choices: of all columns in a block, or of a part of them."""
         chunks, tiles = -(-self.columns.count // _CHUNK), -(-self._m // _ROWS)
         for own in sorted({-(-chunks // parts) for parts in _PARTS}, reverse=True):
             if self._filter_bytes(own) > _SHARED_BYTES:
                 continue
-            blocks, parts = _RESIDENT, -(-chunks // own)
-            places = max(1, blocks * machine.cores // parts) * _WARPS
-            warps = min(blocks * _WARPS, -(-tiles * parts // machine.cores))
+            parts = -(-chunks // own)
+            places = max(1, _RESIDENT * machine.cores // parts) * _WARPS
+            warps = min(_RESIDENT * _WARPS, -(-tiles * parts // machine.cores))
             rounds = -(-tiles // places)
             each = _ITEM_CYCLES + _PIECE_CYCLES * 8 * self.steps / self.unit
             each += own * (_CHUNK_CYCLES + _STEP_CYCLES * self.steps)
             memory = reading(machine, self._moved_bytes) * (1 + _FEW_WARPS / warps)
             issued = rounds * max(each * warps / _SCHEDULERS, _LATENCY + each)
             terms = {"begin": _BEGIN_CYCLES, "rows and memory": math.hypot(issued, memory)}
-            yield Estimate(ShortSumsChoice(own * _CHUNK, blocks), terms, float(parts))
+            yield Estimate(own * _CHUNK, terms, float(parts))
 
     def _filter_bytes(self, chunks: int) -> int:
         """Return the bytes of shared memory of the filters of some columns."""
@@ -271,26 +258,5 @@ def _unit(shape: Shape, load: int, channels: Loop, rows: Sequence[Loop], taps: S
     return 1
 
 
-def _price(query: CudaProductQuery) -> Estimate[ShortSumsChoice] | Refusal:
-    found = ShortSums.of(query.shape)
-    if isinstance(found, Refusal):
-        return found
-    best = min(found.estimates(query.machine), key=lambda each: each.order, default=None)
-    return best or Refusal("no block can hold the filters")
-
-
-def _launch(query: CudaProductQuery, choice: ShortSumsChoice) -> CudaLaunch:
-    found = ShortSums.of(query.shape)
-    if isinstance(found, Refusal):
-        raise ValueError(found.reason)
-    return found.launch(choice, query.machine)
-
-
-def _alternatives(query: CudaProductQuery) -> Iterator[Estimate[ShortSumsChoice]]:
-    found = ShortSums.of(query.shape)
-    if not isinstance(found, Refusal):
-        yield from found.estimates(query.machine)
-
-
-SHORT_SUMS = Candidate("sums of few products", _price, _launch, alternatives=_alternatives)
+SHORT_SUMS = candidate_of_form("sums of few products", ShortSums.of, "no block can hold the filters")
 """The way to compute products with a short k, and convolutions of few channels with channels last."""

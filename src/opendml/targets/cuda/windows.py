@@ -9,6 +9,7 @@ from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop
 from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation
+from opendml.targets.common.candidates import Refusal
 from opendml.targets.cuda.tensor_map import (
     ADDRESS_ALIGNMENT,
     CORNERS,
@@ -140,6 +141,18 @@ def windows_of(
     if len(axes) > _AXES + 1:
         return None
     return Windows((first, second), images, offset)
+
+
+def forward_windows(
+    accesses: Sequence[Access], image: Node, rows: Sequence[Loop], along_k: Sequence[Loop]
+) -> Windows | Refusal:
+    """Return the windows of `windows_of` if threads can follow them forwards, along two axes of images."""
+    windows = windows_of(accesses, image, rows, along_k)
+    if windows is None or not windows.images.is_plain:
+        return Refusal("no windows over images")
+    if any(axis.bytes < 1 or axis.stride < 1 or axis.dilation < 1 for axis in windows.axes):
+        return Refusal("windows move backwards")
+    return windows
 
 
 def bounds_of(accesses: Sequence[Access], guards: Sequence[Node]) -> dict[int, int] | None:
