@@ -308,6 +308,29 @@ def test_one_packed_constant_of_four_bits_serves_one_row_and_many(along_depth: b
     assert len(kernel.operators) == 2
 
 
+@pytest.mark.parametrize("is_narrow", [False, True])
+@pytest.mark.parametrize("columns", [1, 9, 17, 26, 40, 58])
+def test_one_row_reads_panels_together_up_to_a_last_one_that_is_not_whole(
+    columns: int, is_narrow: bool
+) -> None:
+    """Whole tiles of a last block are stored where they belong, and the others through scratch memory."""
+    k, n = 64, 9 * 128 + columns
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["rows", k])
+    if is_narrow:
+        weights, values = quantized(graph, k, n, 32, False)
+    else:
+        values = RANDOM.standard_normal((k, n)).astype("f")
+        weights = graph.constant(values)
+    model = graph.compile({"y": dml.gemm(x, weights)})
+    for _ in range(2):
+        a = RANDOM.standard_normal((1, k)).astype("f")
+        exact, terms = (
+            left.astype("d") @ right for left, right in ((a, values), (np.abs(a), np.abs(values)))
+        )
+        assert_within("GEMM", model(x=a)["y"], exact, terms)
+
+
 def test_numbers_of_four_bits_are_unpacked_for_one_matrix_at_a_time() -> None:
     """Each matrix has a step that prepares and packs it. So one of them at a time takes a byte per number."""
     k, n = 1024, 1056

@@ -201,10 +201,14 @@ class ContractionCode(KernelCode):
 
         first = I64(0)
         if self._reads_panels_together:
-            with self.code.loop(first, tiles, PANELS_TOGETHER) as tile:
+            # Tiles side by side belong to the results or to C alike: those behind are not whole.
+            stored = builder.udiv(panel.stored, I64(self.width))
+            is_direct = builder.icmp_signed("!=", stored, I64(0))
+            alike = builder.select(is_direct, stored, tiles)
+            with self.code.loop(first, alike, PANELS_TOGETHER) as tile:
                 several = operands(tile, PANELS_TOGETHER)
                 builder.call(self.wide_micro, [*several, *self.arguments, *row_bytes, block[1]])
-            first = builder.and_(tiles, I64(-PANELS_TOGETHER))
+            first = builder.and_(alike, I64(-PANELS_TOGETHER))
         with self.code.loop(first, tiles) as tile:
             _, b, c, *others = operands(tile, 1)
             stream = self.stream((a, b, c), block, panel, tile, tiles)
