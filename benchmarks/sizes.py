@@ -135,6 +135,42 @@ def _gpt2(folder: Path) -> Path:
     )
 
 
+def _packed_gpt2(folder: Path) -> Path:
+    """Return GPT-2 with weights of 4 bits in blocks of 32, as ONNX Runtime's quantizer packs products."""
+    path = folder / "gpt2-int4.onnx"
+    if path.exists():
+        return path
+    import onnx
+    from onnx import helper, numpy_helper
+    from onnxruntime.quantization.matmul_nbits_quantizer import (
+        DefaultWeightOnlyQuantConfig,
+        MatMulNBitsQuantizer,
+    )
+
+    model = onnx.load(_gpt2(folder))
+    weights = {each.name: each for each in model.graph.initializer}
+    nodes = []
+    for node in model.graph.node:
+        (name, *_) = node.output
+        if node.op_type == "Transpose" and (weight := weights.get(node.input[0])) is not None:
+            turned = np.ascontiguousarray(numpy_helper.to_array(weight).T)
+            model.graph.initializer.append(numpy_helper.from_array(turned, name))
+        elif node.op_type == "Gemm":  # The quantizer packs products of MatMul alone.
+            left, right, *bias = node.input
+            product = f"{name}_product" if bias else name
+            nodes.append(helper.make_node("MatMul", [left, right], [product], f"{node.name}_product"))
+            nodes += [helper.make_node("Add", [product, each], [name], node.name) for each in bias]
+        else:
+            nodes.append(node)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    settings = DefaultWeightOnlyQuantConfig(block_size=32, is_symmetric=True)
+    quantizer = MatMulNBitsQuantizer(model, algo_config=settings)
+    quantizer.process()
+    onnx.save(quantizer.model.model, path)
+    return path
+
+
 def _bert(folder: Path) -> Path:
     import torch
     from torch.export import Dim
@@ -190,6 +226,7 @@ _LENGTHS = [1, 2, 3, 5, 8, 13, 16, 21, 34, 55, 64, 89, 100, 128, 144, 200, 233, 
 CASES = (
     Case("gpt, 3 layers", _characters, decoding(17, 200, CHARACTER_CACHE, "numbers")),
     Case("gpt-2", _gpt2, decoding(512, 100, _KEYS, "input_ids")),
+    Case("gpt-2, int4", _packed_gpt2, decoding(512, 100, _KEYS, "input_ids")),
     Case("bert-base", _bert, in_random_order(_LENGTHS, token_inputs)),
     Case(
         "nudenet",

@@ -29,7 +29,15 @@ from opendml.targets.cpu.contraction.storages import (
     Stream,
     b_storage,
 )
-from opendml.targets.cpu.contraction.tiling import FEW_ROWS, PANELS_TOGETHER, Storage, Tiling, odd_lines
+from opendml.targets.cpu.contraction.tiling import (
+    FEW_ROWS,
+    NARROW_PANELS_TOGETHER,
+    PANELS_TOGETHER,
+    Instructions,
+    Storage,
+    Tiling,
+    odd_lines,
+)
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuPattern
@@ -96,9 +104,9 @@ class ContractionCode(KernelCode):
         )
         module, micro = self.function.module, self.tiling.micro
         self.micro = emit_micro_kernel(module, "micro", micro, self.lanes, strides)
-        if self._reads_panels_together:
-            wide = replace(micro, vectors=micro.vectors * PANELS_TOGETHER)
-            strides = replace(strides, prefetched=0, panels=PANELS_TOGETHER)
+        if (panels := self._panels_together) > 1:
+            wide = replace(micro, vectors=micro.vectors * panels)
+            strides = replace(strides, prefetched=0, panels=panels)
             self.wide_micro = emit_micro_kernel(module, "wide_micro", wide, self.lanes, strides)
 
     @property
@@ -119,10 +127,13 @@ class ContractionCode(KernelCode):
         return b in (Storage.IN_PLACE, Storage.NARROW) or is_ahead
 
     @property
-    def _reads_panels_together(self) -> bool:
-        """True if a row reads several panels of B side by side."""
-        wide = self.tiling.columns >= PANELS_TOGETHER * self.width
-        return self.tiling.b.storage is Storage.STREAMED and self.tiling.micro.rows == 1 and wide
+    def _panels_together(self) -> int:
+        """The panels of B that a row reads side by side."""
+        b, is_narrow = self.tiling.b.storage, self.tiling.b.storage is Storage.NARROW_STREAMED
+        together = NARROW_PANELS_TOGETHER if is_narrow else PANELS_TOGETHER
+        is_wide = self.tiling.columns >= together * self.width and self.tiling.micro.rows == 1
+        takes_vectors = self.tiling.instructions is Instructions.FMA
+        return together if (b is Storage.STREAMED or is_narrow) and takes_vectors and is_wide else 1
 
     @property
     def _fetches_rows(self) -> bool:
@@ -200,15 +211,17 @@ class ContractionCode(KernelCode):
             return [a, b, c, target, pitch, count, adds]
 
         first = I64(0)
-        if self._reads_panels_together:
+        if (panels := self._panels_together) > 1:
             # Tiles side by side belong to the results or to C alike: those behind are not whole.
             stored = builder.udiv(panel.stored, I64(self.width))
             is_direct = builder.icmp_signed("!=", stored, I64(0))
             alike = builder.select(is_direct, stored, tiles)
-            with self.code.loop(first, alike, PANELS_TOGETHER) as tile:
-                several = operands(tile, PANELS_TOGETHER)
-                builder.call(self.wide_micro, [*several, *self.arguments, *row_bytes, block[1]])
-            first = builder.and_(alike, I64(-PANELS_TOGETHER))
+            with self.code.loop(first, alike, panels) as tile:
+                _, b, *others = operands(tile, panels)
+                b, b_row_bytes = self.b.tile(b, builder.mul(tile, I64(self.width)), columns)
+                further = [*self.arguments, *row_bytes, *b_row_bytes, block[1]]
+                builder.call(self.wide_micro, [a, b, *others, *further])
+            first = builder.and_(alike, I64(-panels))
         with self.code.loop(first, tiles) as tile:
             _, b, c, *others = operands(tile, 1)
             stream = self.stream((a, b, c), block, panel, tile, tiles)

@@ -113,10 +113,13 @@ class _MicroCode:
         self.stream_step = (next(further),) if strides.prefetched else ()
         self.a_row = next(further) if strides.a_row is None else None
         self.b_row = next(further) if strides.b_in_place else None
-        self.widening = None
-        if strides.narrow is not None:
-            self.widening = Widening(self.builder, strides.narrow, lanes, next(further))
-        self.panel_bytes = next(further) if strides.panels > 1 else I64(0)
+        parameters = next(further) if strides.narrow is not None else None
+        panel_bytes = next(further) if strides.panels > 1 else I64(0)
+        self.panels = [self.builder.mul(panel_bytes, I64(panel)) for panel in range(strides.panels)]
+        self.widenings = []
+        if strides.narrow is not None and parameters is not None:
+            places = [self._further(parameters, panel) for panel in self.panels]
+            self.widenings = [Widening(self.builder, strides.narrow, lanes, place) for place in places]
 
     def emit(self) -> None:
         """Emit the function. Products are added from zero on, and their sums to `c`. So rounding errors grow
@@ -213,14 +216,14 @@ class _MicroCode:
 
     def _row(self, places: _Places) -> list[ir.Value]:
         """Return the vectors of a row of B."""
-        if self.widening is not None:
-            (row,) = self.widening.rows(places.b)
-            return row
+        if self.widenings:
+            rows = [
+                widening.rows(self._further(places.b, panel))
+                for widening, panel in zip(self.widenings, self.panels, strict=True)
+            ]
+            return [vector for (row,) in rows for vector in row]
         b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
-        panels = [
-            self._further(b, self.builder.mul(self.panel_bytes, I64(panel)))
-            for panel in range(self.strides.panels)
-        ]
+        panels = [self._further(b, panel) for panel in self.panels]
         return [
             self.builder.load(self._offset(panel, vector * size), typ=self.vector, align=4)
             for panel in panels

@@ -158,17 +158,11 @@ def _affine(root: Node, type: ScalarType, bits: int) -> Affine | None:
     """Return the parts of an element. None: it is another expression, or numbers have 16 bits."""
     if bits > ScalarType.UINT8.bits:
         return None
-    node, scale = root, None
-    while node.operation is Operation.ROUND:
-        (node,) = node.operands
-    if node.operation is Operation.MULTIPLY and node.type is _F32:
-        first, second = (_unconverted(each, bits) for each in node.operands)
-        is_second = second.operation is Operation.SOURCE and not _is_number(second)
-        scale, node = (second, node.operands[0]) if is_second else (first, node.operands[1])
-        if scale.operation is not Operation.SOURCE or not scale.type.is_float:
-            return None
+    scaled, scale = scaled_by(root, bits)
+    if scale is not None and (scale.operation is not Operation.SOURCE or not scale.type.is_float):
+        return None
     scale_source = None if scale is None else number_of(scale)
-    difference = _unconverted(node, bits)
+    difference = _unconverted(scaled, bits)
     if _is_number(difference):
         return Affine(0, None, scale_source)
     if difference.operation is not Operation.SUBTRACT or difference.type not in _EXACT:
@@ -186,6 +180,17 @@ def _affine(root: Node, type: ScalarType, bits: int) -> Affine | None:
     if not is_source or difference.type is ScalarType.INT8:
         return None
     return Affine(0, number_of(zero), scale_source)
+
+
+def scaled_by(root: Node, bits: int) -> tuple[Node, Node | None]:
+    """Return what a scale multiplies in an element, and the scale if there is one."""
+    while root.operation is Operation.ROUND:
+        (root,) = root.operands
+    if root.operation is not Operation.MULTIPLY or root.type is not _F32:
+        return root, None
+    first, second = (_unconverted(each, bits) for each in root.operands)
+    is_second = second.operation is Operation.SOURCE and not _is_number(second)
+    return (root.operands[0], second) if is_second else (root.operands[1], first)
 
 
 _EXACT = {ScalarType.INT8, ScalarType.INT16, ScalarType.INT32, _F32}

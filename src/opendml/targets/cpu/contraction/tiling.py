@@ -32,6 +32,9 @@ FEW_ROWS = 5
 PANELS_TOGETHER = 4
 """The panels of B that one row reads side by side. A hardware prefetcher follows each of them. On Zen 3, two
 threads read 26 GB/s in four streams, and 20 in one with prefetch instructions; one thread 17 and 12."""
+NARROW_PANELS_TOGETHER = 2
+"""The panels of a narrow B that one row reads side by side. The sums of one alone would wait for each other;
+sums and parameters of more would not fit 16 registers."""
 
 
 class Instructions(Enum):

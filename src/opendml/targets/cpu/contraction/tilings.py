@@ -51,6 +51,7 @@ from opendml.targets.cpu.contraction.tiles import (
 )
 from opendml.targets.cpu.contraction.tiling import (
     FEW_ROWS,
+    NARROW_PANELS_TOGETHER,
     PANELS_TOGETHER,
     Instructions,
     MicroKernel,
@@ -275,8 +276,8 @@ def streamed_tiles(roles: Roles, threads: int, varying: Varying = None) -> Tiles
     None: there are many rows, or B is not a constant larger than a core's own cache. If sizes vary, all
     constants are read so.
 
-    Each item reads one panel from its beginning to its end, or a single row PANELS_TOGETHER of them side by
-    side if there are enough. Rows in digits are multiplied by several panels, because converting them costs
+    Each item reads one panel from its beginning to its end, or a single row several of them side by side if
+    there are enough. Rows in digits are multiplied by several panels, because converting them costs
     as much as half a panel. `threads` decide how many.
 
     Reading such a matrix in place would need it in memory once more. From panels it comes faster, too: 201 MB
@@ -300,15 +301,15 @@ def streamed_tiles(roles: Roles, threads: int, varying: Varying = None) -> Tiles
     storage = Storage.NARROW_STREAMED if is_narrow else Storage.STREAMED
     instructions = Instructions.FMA
     fair = -(-n // columns) // max(ITEMS, _ITEMS_OF_THREAD * threads)
-    if rows == 1 and not is_narrow and fair >= PANELS_TOGETHER:
-        columns *= PANELS_TOGETHER
-        item *= PANELS_TOGETHER
-    elif is_narrow and roles.narrow and roles.narrow[0].is_grouped:
+    if is_narrow and roles.narrow and roles.narrow[0].is_grouped:
         instructions = Instructions.DIGITS
         tiles = max(1, min(_MOST_PANELS, fair))
         columns *= tiles
         item = STARTED + k * rows * (_DIGITS_OF_ROW / lanes + tiles * _DIGIT_PRODUCTS)
         item += (m * k * a + m * columns * stored) / lanes
+    elif rows == 1 and fair >= (panels := NARROW_PANELS_TOGETHER if is_narrow else PANELS_TOGETHER):
+        columns *= panels
+        item *= panels
     return Tiles(roles, instructions, micro, rows, columns, item, b=storage, packing_work=work)
 
 

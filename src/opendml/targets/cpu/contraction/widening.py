@@ -10,7 +10,7 @@ from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32 as I32_TYPE
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.narrow import GROUP, Narrow
+from opendml.targets.cpu.contraction.narrow import GROUP, Narrow, scaled_by
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.loads import Values
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, vector_constant
@@ -44,6 +44,12 @@ class Widening:
                 known[id(leaves[place])] = self._load(parameters, type)
                 parameters = self._further(parameters, lanes * type.bytes)
         self._tables = self._floats_of_numbers()
+        self._difference, self._zeros = self._root, list[ir.Value]()
+        if narrow.affine is not None and narrow.bits != narrow.type.bits:
+            self._difference, _ = scaled_by(self._root, narrow.bits)
+            zero_source = narrow.affine.zero_source
+            leaf = None if zero_source is None else leaves[zero_source]
+            self._zeros = [self._zero_point(narrow.affine.zero, leaf, known) for known in self._known]
         # Values that depend on parameters alone are computed once for all rows.
         depending = {id(self._number)}
         for node in self._nodes:
@@ -95,8 +101,7 @@ class Widening:
             ]
         builder = self._builder
         both = builder.zext(self._load(place, ScalarType.UINT8), llvm_type(I32, lanes))
-        halves = both, builder.lshr(both, number(I32, lanes, _HALF))
-        return [[self._of_half(half) for half in halves]]
+        return [self._of_halves(both)]
 
     def _words(self, place: ir.Value) -> list[ir.Value]:
         """Return the words of a group: those of a vector of columns, or of two if numbers have 4 bits."""
@@ -111,11 +116,16 @@ class Widening:
         if self._narrow.bits == type.bits:
             return [{id(self._number): builder.trunc(each, llvm_type(type, lanes))} for each in bytes]
         (both,) = bytes
-        return [self._of_half(half) for half in (both, builder.lshr(both, number(I32, lanes, _HALF)))]
+        return self._of_halves(both)
 
-    def _of_half(self, half: ir.Value) -> Values:
-        """Return the values of the numbers in the lowest 4 bits of lanes: a number and its conversion, or
-        values that are looked up by it."""
+    def _of_halves(self, both: ir.Value) -> list[Values]:
+        """Return the values of the numbers in the lowest 4 bits of lanes, and in the next 4."""
+        halves = both, self._builder.lshr(both, number(I32, self._lanes, _HALF))
+        return [self._of_half(half, place) for place, half in enumerate(halves)]
+
+    def _of_half(self, half: ir.Value, place: int) -> Values:
+        """Return the values of the numbers in the lowest 4 bits of lanes. A number is there with what is exact
+        in 32 bits: its conversion, and its difference from the zero point. Or values are looked up by it."""
         builder, lanes, type = self._builder, self._lanes, self._narrow.type
         if self._tables:
             vector = llvm_type(F32, lanes)
@@ -132,7 +142,17 @@ class Widening:
             is_conversion = node.operation is Operation.CONVERT and node.type is F32
             if is_conversion and node.operands[0] is self._number:
                 values[id(node)] = builder.sitofp(whole, llvm_type(F32, lanes))
+        if self._zeros and self._difference.type is F32:
+            difference = builder.sub(whole, self._zeros[place])
+            values[id(self._difference)] = builder.sitofp(difference, llvm_type(F32, lanes))
         return values
+
+    def _zero_point(self, zero: int, leaf: Node | None, known: Values) -> ir.Value:
+        """Return a vector of zero points in 32 bits: a constant, or a parameter."""
+        if leaf is None:
+            return number(I32, self._lanes, zero)
+        extend = self._builder.sext if self._narrow.type.is_signed else self._builder.zext
+        return extend(known[id(leaf)], llvm_type(I32, self._lanes))
 
     def _floats_of_numbers(self) -> Values:
         """Return the floats that are computed of numbers of 4 bits alone, for all 16 numbers.
