@@ -8,10 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import perf_counter
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I64
+from opendml.targets.cpu import ir
+from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.contraction.arithmetic import multiply_add, total_type
 from opendml.targets.cpu.engine import compile_object, load_object
 from opendml.targets.cpu.machine import machine
@@ -55,10 +54,7 @@ class Peak:
         return 2 * _SUMS * _UNROLLED * products * _TURNS / (perf_counter() - begun)
 
     def _assembly(self) -> str:
-        module = ir.Module()
-        module.triple = machine().triple
-        signature = ir.FunctionType(ir.VoidType(), [I64, ir.PointerType()])
-        function = ir.Function(module, signature, "peak")
+        function = ir.Function(module := ir.Module(machine().triple), ir.VOID, [I64, POINTER], "peak")
         entry, loop, done = (function.append_basic_block(name) for name in ("entry", "loop", "done"))
         vector = llvm_type(self._type, self._lanes)
         multiply = multiply_add(self._packed)
@@ -74,9 +70,9 @@ class Peak:
         step.add_incoming(I64(0), entry)
         after = builder.add(step, I64(1))
         step.add_incoming(after, loop)
-        for index, each in enumerate(sums):
-            each.add_incoming(number(self._type, self._lanes, index), entry)
-            each.add_incoming(following[index], loop)
+        for index, (before, each) in enumerate(zip(sums, following, strict=True)):
+            before.add_incoming(number(self._type, self._lanes, index), entry)
+            before.add_incoming(each, loop)
         builder.cbranch(builder.icmp_signed("<", after, function.args[0]), loop, done)
         builder.position_at_end(done)
         for index, each in enumerate(following):

@@ -27,11 +27,15 @@ from benchmarks.models.rounds import Outcome, Row, Settings, cold_and_warm, meas
 from benchmarks.models.table import Report, as_json, markdown
 from benchmarks.models.work import Rates, Work, count, difference
 from benchmarks.models.worker import Job
+from benchmarks.peak import Peak
 from benchmarks.timing import Outcome as Outcome_goals
 from benchmarks.timing import Result
 from opendml import descs
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection
+from opendml.targets.cpu.contraction.arithmetic import has_bytes
+from opendml.targets.cpu.machine import machine
 from opendml.targets.reference.backend import ReferenceExecutable
 from tests.for_each import for_each
 from tools.contraction_cases import (
@@ -419,3 +423,11 @@ def test_every_random_input_is_as_large_as_its_layout(torch: Any) -> None:
                 found = drawn(layout, "cpu")
                 assert tuple(found.shape) == layout.sizes
                 assert tuple(np.multiply(found.stride(), layout.type.bytes)) == layout.strides
+
+
+@pytest.mark.parametrize("type", [ScalarType.FLOAT32, ScalarType.INT8])
+def test_the_peak_of_multiply_adds_is_measured(type: ScalarType) -> None:
+    """Even the slowest processor makes a multiply-add of a few lanes in each cycle."""
+    if type is ScalarType.INT8 and not has_bytes(machine()):
+        pytest.skip("this processor adds no products of bytes")
+    assert Peak(1, type).operations() > 1e9
