@@ -16,8 +16,9 @@ from opendml.targets.cpu.engine import compile_object, load_object
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.values import llvm_type, number
 
-_SUMS = 24
-"""Independent sums: more than two multiply-adds for each cycle until the first has its result."""
+_MOST_SUMS = 24
+"""Independent sums, if registers hold them: two multiply-adds for each cycle until the first has its
+result, and more."""
 _UNROLLED = 4
 """Multiply-adds of each sum in one turn of the loop, whose counting then costs nothing."""
 _TURNS = 80_000
@@ -34,9 +35,10 @@ class Peak:
     def __init__(self, threads: int, packed: ScalarType = ScalarType.FLOAT32) -> None:
         self._packed, self._type = packed, total_type(packed)
         self._lanes = machine().vector_bytes // self._type.bytes
+        self._sums = min(_MOST_SUMS, machine().registers - 2)
         addresses = load_object(compile_object(self._assembly()), ("peak",))
         self._run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(addresses["peak"])
-        self._rooms = [ctypes.create_string_buffer(_SUMS * 64 + 64) for _ in range(threads)]
+        self._rooms = [ctypes.create_string_buffer(self._sums * 64 + 64) for _ in range(threads)]
 
     def operations(self) -> float:
         """Return the operations in a second; a multiply-add is two."""
@@ -51,7 +53,7 @@ class Peak:
         begun = perf_counter()
         self._run(_TURNS, address)
         products = self._lanes * (self._type.bytes // self._packed.bytes)
-        return 2 * _SUMS * _UNROLLED * products * _TURNS / (perf_counter() - begun)
+        return 2 * self._sums * _UNROLLED * products * _TURNS / (perf_counter() - begun)
 
     def _assembly(self) -> str:
         function = ir.Function(module := ir.Module(machine().triple), ir.VOID, [I64, POINTER], "peak")
@@ -63,7 +65,7 @@ class Peak:
         builder.branch(loop)
         builder.position_at_end(loop)
         step = builder.phi(I64)
-        sums = [builder.phi(vector) for _ in range(_SUMS)]
+        sums = [builder.phi(vector) for _ in range(self._sums)]
         following: list[ir.Value] = list(sums)
         for _ in range(_UNROLLED):
             following = [multiply(builder, each, a, a, self._lanes) for each in following]
