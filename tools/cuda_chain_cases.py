@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import opendml as dml
+from opendml.program.carriers import carried
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 from tools.cuda_case import Case
@@ -90,6 +91,10 @@ def chain_cases() -> Iterator[Case]:
     yield _case("FLOAT16 with a mask of queries and keys", graph_program(_with_two_masks, *inputs, *mask))
     wide_results = _causal("FLOAT16", (2, 200, 300, 64), None, result="FLOAT32")
     yield _case("FLOAT16 with FLOAT32 results", wide_results)
+    for sizes in ((3, 70, 136, 40, 24), (2, 128, 256, 64, 64), (1, 40, 300, 128, 128)):
+        # Bits of numbers near 1, as results are: they and their weights are rounded to 8 bits.
+        program = _of_bfloat16(*sizes)
+        yield Case(f"chain BFLOAT16 {sizes}", program, mean=0x3F80, deviation=20, absolute=2**-5)
 
 
 def _tensors(heads: int, queries: int, keys: int, depth: int, size: int) -> dict[str, Any]:
@@ -103,6 +108,15 @@ def _tensors(heads: int, queries: int, keys: int, depth: int, size: int) -> dict
 def _attention(type: str, heads: int, tensors: Mapping[str, Sizes], **further: Any) -> Program:
     attributes = {"scale": SCALE, "head_count": heads, "mask_type": "NONE"} | further
     return Form("MULTIHEAD_ATTENTION", "", tensors, attributes).case(type).program
+
+
+def _of_bfloat16(*sizes: int) -> Program:
+    """Return sums of neighbouring results of attention of BFLOAT16, which are rounded to it."""
+    graph, tensors = dml.Graph(), _tensors(*sizes)
+    q, k, v = (graph.input(name, "bfloat16", each) for name, each in tensors.items())
+    found = dml.multihead_attention(q, k, v, scale=SCALE, head_count=sizes[0], mask_type="NONE").rounded()
+    in_pairs = found.reinterpret((1, sizes[1], sizes[0] * sizes[4] // 2, 2))
+    return carried(graph.compile({"y": dml.reduce(in_pairs, function="SUM", axes=[3])}, "reference")._program)
 
 
 def _few_queries(

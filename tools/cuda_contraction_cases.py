@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import opendml as dml
@@ -193,6 +194,8 @@ def _depthwise() -> Iterator[Case]:
         type, filters = FLOATS[number % 2], (images[1], *window)
         program = convolved(type, images, filters, groups=images[1], lies_last=("input", "output"), **form)
         yield Case(f"depthwise {type} {images} {window} {form}", program, absolute=_ERROR * math.prod(window))
+    program = _windows_of_bfloat16((2, 40, 14, 12), (40, 7, 5), 1, 40)
+    yield Case("depthwise BFLOAT16", program, mean=0x3F80, deviation=20)
 
 
 def _short_sums() -> Iterator[Case]:
@@ -231,6 +234,30 @@ def _windows_of_the_copy_engine() -> Iterator[Case]:
             name = f"{type} moved windows {images} {filters} {form}"
             program = moved_windows(images, filters, type=type, **form)
             yield _case(name, images[1] * math.prod(filters[1:]), program)
+    # Of numbers near 1, too. Tensor cores add few of these products up without rounding errors.
+    for images, filters, stride in (((2, 40, 9, 7), (72, 3, 1), 1), ((1, 3, 24, 30), (40, 7, 7), 2)):
+        program, count = _windows_of_bfloat16(images, filters, stride), images[1] * math.prod(filters[1:])
+        name = f"BFLOAT16 convolution {images} {filters} {stride}"
+        yield _case(name, count, program, mean=0x3F80, deviation=20)
+
+
+def _windows_of_bfloat16(
+    images: tuple[int, ...], filters: tuple[int, ...], stride: int, groups: int = 1
+) -> Program:
+    """Return a padded convolution of BFLOAT16 with a bias, rounded to it. Channels lie innermost."""
+    graph, (outputs, *window), (count, channels, *sizes) = dml.Graph(), filters, images
+    padding = [size // 2 for size in window]
+    x = graph.input("x", "bfloat16", (count, *sizes, channels)).permute(0, 3, 1, 2)
+    w = graph.input("w", "bfloat16", (outputs, *window, channels // groups)).permute(0, 3, 1, 2)
+    bias = graph.input("bias", "bfloat16", (1, outputs, 1, 1))
+    sums = dml.convolution(
+        x, w, strides=[stride] * 2, start_padding=padding, end_padding=padding, group_count=groups
+    )
+    made = carried(graph.compile({"y": (sums + bias).rounded()}, "reference")._program)
+    (images_out,) = made.outputs
+    _, _, lines, pixels = images_out.sizes
+    strides = (lines * pixels * outputs * 2, 2, pixels * outputs * 2, outputs * 2)
+    return replace(made, outputs=(replace(images_out, strides=strides),))
 
 
 def moved_windows(

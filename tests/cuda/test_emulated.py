@@ -299,11 +299,16 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
         ("(7, 7) 3 1 1", {CudaMode.POINTWISE, CudaMode.TRANSPOSED, CudaMode.WGMMA_WINDOWS}),
         ("(13, 12) 3 2 1", {CudaMode.POINTWISE, CudaMode.WGMMA_WINDOWS}),
         ("(6, 10) 3 1 2", {CudaMode.MMA}),
+        (
+            "(2, 40, 9, 7) (72, 3, 1) 1",
+            {CudaMode.POINTWISE, CudaMode.WGMMA_BFLOAT16_WINDOWS},
+        ),
+        ("(1, 3, 24, 30) (40, 7, 7) 2", {CudaMode.POINTWISE, CudaMode.WGMMA_BFLOAT16_WINDOWS}),
     ],
 )
 def test_convolutions_of_operators_compute_what_the_reference_does(form: str, modes: set[CudaMode]) -> None:
     """The second has its channels innermost in images, but not in filters, which are copied."""
-    (case,) = (case for case in contraction_cases() if f"CONVOLUTION {form} " in case.name)
+    (case,) = (case for case in contraction_cases() if f"CONVOLUTION {form} " in f"{case.name.upper()} ")
     with emulated():
         error, used = worst_of(case, schedule)
     assert error <= 1

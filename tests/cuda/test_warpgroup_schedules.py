@@ -94,18 +94,21 @@ def test_strides_that_are_multiples_of_16_bytes_are_loaded_by_the_copy_engine(
     [
         (1000, 90, [CudaMode.WGMMA_BFLOAT16]),
         (1000, 80, [CudaMode.POINTWISE, CudaMode.FMA]),
-        (1004, 90, [CudaMode.POINTWISE, CudaMode.WGMMA_PARTS]),
+        (1004, 90, [CudaMode.POINTWISE, CudaMode.POINTWISE, CudaMode.WGMMA_BFLOAT16]),
     ],
 )
 def test_products_of_bfloat16_read_its_bits_where_the_copy_engine_can(
     k: int, capability: int, modes: list[CudaMode]
 ) -> None:
-    """Other operands may be widened first."""
+    """Other operands may be copied or widened first. Results are rounded by one instruction."""
     graph = dml.Graph()
     a, b = (graph.input(name, "bfloat16", (1000, k)) for name in "ab")
     made = graph.compile({"y": dml.gemm(a, b, trans_b="TRANSPOSE").rounded()}, "reference")
     found = plan(carried(made._program), MACHINES[capability]).kernels.kernels
-    assert [schedule(each, MACHINES[capability], aligned(each)).pattern.mode for each in found] == modes
+    launches = [schedule(each, MACHINES[capability], aligned(each)) for each in found]
+    assert [each.pattern.mode for each in launches] == modes
+    text = printed(launches[-1].pattern)
+    assert text.count("to_bfloat16(") == 1
 
 
 @pytest.mark.parametrize(

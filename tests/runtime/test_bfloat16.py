@@ -134,5 +134,5 @@ def test_arrays_of_pytorch_may_be_bfloat16() -> None:
     out = torch.zeros(3, 4, dtype=torch.bfloat16)
     model.run({"x": given}, {"y": out})
     assert torch.equal(out, found)
-    with pytest.raises(dml.InvalidArgument, match=r"x: .* that cannot be read in place .*require"):
+    with pytest.raises(dml.InvalidArgument, match="x: a Tensor that requires a gradient"):
         model(given.clone().requires_grad_())

@@ -243,8 +243,10 @@ def _with_products(pattern: CudaPattern, text: str) -> str:
         type = TYPES[pattern.loads[constants["A_LOAD"]].type]
         instructions = {WarpgroupPrinter(pattern).products(): _kinds(turned, type)}
     else:
-        scores, results = products_of_attention(constants["KEYS"], constants["WIDTH"])
-        instructions = {scores: _kinds([False, False]), results: _kinds([True])}
+        is_bfloat16 = bool(constants["BFLOAT16"])
+        type = "unsigned short" if is_bfloat16 else "half"
+        scores, results = products_of_attention(constants["KEYS"], constants["WIDTH"], is_bfloat16)
+        instructions = {scores: _kinds([False, False], type), results: _kinds([True], type)}
     replaced = [(file_text("sm90/instructions"), _text("sm90.h"))]
     for instruction, kinds in instructions.items():
         signature = instruction.partition("{")[0]
@@ -256,7 +258,7 @@ def _with_products(pattern: CudaPattern, text: str) -> str:
     return text
 
 
-def _kinds(turned: Sequence[bool], type: str = "half") -> str:
+def _kinds(turned: Sequence[bool], type: str) -> str:
     return f"<{', '.join([type, *(str(each).lower() for each in turned)])}>"
 
 

@@ -12,7 +12,12 @@ DEVICE void begin_kernel() {}
 DEVICE float to_float(half value) { return emulator::bits<_Float16>(value.bits); }
 DEVICE half to_half(float value) { return {emulator::bits<unsigned short>((_Float16)value)}; }
 DEVICE half to_half(double value) { return {emulator::bits<unsigned short>((_Float16)value)}; }
+DEVICE unsigned short to_bfloat16(float value) {
+    unsigned bits = emulator::bits<unsigned>(value);
+    return value == value ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : 0x7fff;
+}
 DEVICE unsigned to_halves(float first, float second) { return to_half(first).bits | to_half(second).bits << 16; }
+DEVICE unsigned to_bfloat16s(float first, float second) { return to_bfloat16(first) | to_bfloat16(second) << 16; }
 
 DEVICE float minimum(float a, float b) {
     if (a != a || b != b) return NAN;

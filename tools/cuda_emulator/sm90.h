@@ -253,7 +253,8 @@ static void multiply_warpgroup(float (&sums)[SUMS], const unsigned (&a)[4], unsi
         float sum = adds ? sums[i] : 0;
         for (unsigned k = 0; k < 16; k++) {
             const unsigned pair = as[lower + k / 8 * 2][row * 4 + k % 8 / 2];
-            sum += to_float(half{(unsigned short)(pair >> k % 2 * 16)}) * element_of<Element, B_TURNED>(b, column, k);
+            const Element weight = bits<Element>((unsigned short)(pair >> k % 2 * 16));
+            sum += number_of(weight) * element_of<Element, B_TURNED>(b, column, k);
         }
         sums[i] = sum;
     }

@@ -46,9 +46,7 @@ def _with_explicit_bits(node: Node) -> Node:
         return node
     (operand,) = node.operands
     if operand.type is ScalarType.BFLOAT16:
-        bits = convert(bitcast(operand, ScalarType.UINT16), ScalarType.UINT32)
-        whole = bitcast(apply(Operation.SHIFT_LEFT, bits, _HALF_BITS), ScalarType.FLOAT32)
-        return convert(whole, node.type)
+        return convert(float32_of_bits(bitcast(operand, ScalarType.UINT16)), node.type)
     if node.type is not ScalarType.BFLOAT16:
         return node
     value = convert(operand, ScalarType.FLOAT32)
@@ -86,9 +84,22 @@ def _low_half(byte: Node) -> Node:
     return apply(Operation.SHIFT_RIGHT, apply(Operation.SHIFT_LEFT, byte, _FOUR_BITS), _FOUR_BITS)
 
 
+def float32_of_bits(bits: Node) -> Node:
+    """Return the FLOAT32 numbers of the bits of BFLOAT16, which are UINT16."""
+    upper = apply(Operation.SHIFT_LEFT, convert(bits, ScalarType.UINT32), _HALF_BITS)
+    return bitcast(upper, ScalarType.FLOAT32)
+
+
 def bits_of_bfloat16(value: Node) -> Node | None:
     """Return the UINT16 node with the bits of a BFLOAT16, if a value is its conversion to FLOAT32, as kernels
     see it."""
+    if value.operation is Operation.SELECT:
+        condition, inside, outside = value.operands
+        bits = bits_of_bfloat16(inside)
+        is_zero = outside.operation is Operation.CONSTANT and outside.number == 0
+        # A guarded source is zero outside by itself.
+        is_guarded = bits is not None and bits.operation is Operation.SOURCE and bits.operands == (condition,)
+        return bits if is_zero and is_guarded else None
     is_cast = value.operation is Operation.BITCAST and value.type is ScalarType.FLOAT32
     shifted = value.operands[0] if is_cast else value
     if not is_cast or not _is_by(shifted, Operation.SHIFT_LEFT, _HALF_BITS):
@@ -96,6 +107,25 @@ def bits_of_bfloat16(value: Node) -> Node | None:
     wide = shifted.operands[0]
     is_wide = wide.operation is Operation.CONVERT and wide.operands[0].type is ScalarType.UINT16
     return wide.operands[0] if is_wide else None
+
+
+def rounded_to_bfloat16(bits: Node) -> Node | None:
+    """Return the FLOAT32 node that a UINT16 node holds rounded to BFLOAT16, as kernels see it; None: its
+    value is another one."""
+    if bits.operation is not Operation.CONVERT or bits.type is not ScalarType.UINT16:
+        return None
+    (kept,) = bits.operands
+    if kept.operation is not Operation.SELECT or kept.operands[0].operation is not Operation.EQUAL:
+        return None
+    is_number, rounded, quiet = kept.operands
+    value, same = is_number.operands
+    upper = quiet.operands[0] if _is_by(quiet, Operation.OR, _QUIET) else quiet
+    if same is not value or upper is quiet or not _is_by(rounded, Operation.SHIFT_RIGHT, _HALF_BITS):
+        return None
+    is_upper = (
+        _is_by(upper, Operation.SHIFT_RIGHT, _HALF_BITS) and upper.operands[0].operation is Operation.BITCAST
+    )
+    return value if is_upper and upper.operands[0].operands[0] is value else None
 
 
 def has_four_bits(byte: Node) -> bool:

@@ -20,10 +20,11 @@ Products. Tiles are copied to shared memory while the previous ones are multipli
 magnitudes; that costs 4 % of the time and halves the error of one sum. Loaders also compute operands (an
 activation, dequantized weights). `stored_operands.py` stores them first if that takes fewer cycles. 8-bit
 integers are multiplied as they are, with zero points from row and column sums. On compute capability 9.0,
-float16 and bfloat16 products whose operands the copy engine can load use `wgmma` (`schedule_warpgroups.py`,
-`kernels/sm90`). Convolutions are implicit products there (`windows.py`), after a copy to channels-last order
-if that is faster (`channels_last.py`). Memory bounds sums of few float16 products, as of first convolutions:
-warps load their rows into the registers of tensor cores (`schedule_short_sums.py`).
+products of float16 and bfloat16 whose operands the copy engine can load use `wgmma`
+(`schedule_warpgroups.py`, `kernels/sm90`). Convolutions are implicit products there (`windows.py`), after a
+copy to channels-last order if that is faster (`channels_last.py`). Memory bounds sums of few float16
+products, as of first convolutions: warps load their rows into the registers of tensor cores
+(`schedule_short_sums.py`).
 
 Attention. A block takes 32 or 64 keys and values at a time, and makes weights from scores in registers
 (`schedule_chain.py`). In float16, weights are sums of two float16 with 22 bits. `schedule_attention.py` has

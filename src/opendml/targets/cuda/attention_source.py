@@ -48,7 +48,7 @@ class AttentionPrinter(WarpgroupPrinter):
         parts = Scores.of(scores, products, bool(constants["HIDES"]))
         return "\n\n".join(
             [
-                *products_of_attention(constants["KEYS"], constants["WIDTH"]),
+                *products_of_attention(constants["KEYS"], constants["WIDTH"], bool(constants["BFLOAT16"])),
                 *self.head("m", "n", "keys"),
                 self.tensor("Q", constants["Q_LOAD"], 1 + constants["LOOPS_M"]),
                 *(self.tensor(name, constants[f"{name}_LOAD"]) for name in "KV"),
@@ -281,11 +281,12 @@ def _scale_of(visible: Node, products: Node) -> Node | None:
     return others[0] if others[0].operation in _NUMBERS else None
 
 
-def products_of_attention(keys: int, width: int) -> Sequence[str]:
+def products_of_attention(keys: int, width: int, is_bfloat16: bool) -> Sequence[str]:
     """Return the functions that multiply queries by `keys` keys, and weights by values of `width` elements.
 
     The weights are in registers.
     """
-    return product_of_warpgroup(keys, False, False), product_of_registers(
-        width, "m64n{}k16.f32.f16.f16", ", 1"
+    type = "bf16" if is_bfloat16 else "f16"
+    return product_of_warpgroup(keys, False, False, type), product_of_registers(
+        width, f"m64n{{}}k16.f32.{type}.{type}", ", 1"
     )

@@ -36,6 +36,7 @@ from opendml.compiler.loops import Loop, loops_over
 from opendml.compiler.memory import Temporary
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
+from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation, apply, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest
@@ -43,7 +44,7 @@ from opendml.targets.common.candidates import Estimate
 from opendml.targets.common.differences import BYTES, difference
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
-from opendml.targets.cuda.contraction_source import contraction_of, half_of
+from opendml.targets.cuda.contraction_source import contraction_of, stored_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
@@ -153,8 +154,10 @@ def _without_guard(kernel: Kernel, load: int, counts: Mapping[int, int]) -> Kern
         )
 
     def changed(node: Node) -> Node:
-        if node.operation is Operation.SELECT and is_source(node.operands[1]):
-            return node.operands[1]
+        if node.operation is Operation.SELECT:
+            inside = node.operands[1]
+            if is_source(bits_of_bfloat16(inside) or inside):
+                return inside
         operands = () if is_source(node) else node.operands
         return Node(node.operation, node.type, resized(node.sizes), operands, node.attribute, node.origin)
 
@@ -274,7 +277,7 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
     """Return the copies of a form, found anew, and their number among the ways to copy; -1 if none pays."""
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
-    is_loaded = all(_padded_source(each) for each in shape.operands)
+    is_loaded = all(_padded_source(bits_of_bfloat16(each) or each) for each in shape.operands)
     is_suitable = is_loaded and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
         return _Copies(), -1
@@ -308,7 +311,7 @@ def _ways_to_copy(kernel: Kernel) -> Iterator[_Copies]:
         if not any(value.operands for value, *_ in sides):
             yield from _ways_to_sum_along_memory(kernel, [number_of(value) for value, *_ in sides])
     else:
-        sides = [(half_of(each),) for each in operands]
+        sides = [(stored_of(each),) for each in operands]
     for images, weights in (sides, reversed(sides)):
         convolution = _convolution_of(kernel, images, weights)
         if convolution is not None and not all(bytes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.compiler.kernel import number_of
+from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference
@@ -210,6 +211,11 @@ def contraction_of(values: tuple[Node, ...]) -> Node:
 def loads_beside(total: Node, roots: Sequence[Node]) -> list[int]:
     """Return the numbers of the loads that results need beside the sum that they are made of."""
     return [number_of(node) for node in ordered(roots, {id(total)}) if node.operation is Operation.SOURCE]
+
+
+def stored_of(value: Node) -> Node:
+    """Return the FLOAT16 value, or the bits of BFLOAT16, that was widened to an operand; else the operand."""
+    return bits_of_bfloat16(value) or half_of(value)
 
 
 def half_of(value: Node) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opendml.compiler.kernel import number_of
-from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of, half_of
+from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of, stored_of
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 
@@ -18,7 +18,7 @@ class DepthwisePrinter(TilePrinter):
     def text(self) -> str:
         """Return all of the generated code."""
         constants, total = dict(self.pattern.constants), contraction_of(self.values)
-        images = half_of(total.operands[constants["IMAGES"]])
+        images = stored_of(total.operands[constants["IMAGES"]])
         filters = total.operands[1 - constants["IMAGES"]]
         lines, name = self._compute([filters], {}, self._group_load)
         arguments = "const Parameters& p, const Offsets& at"

@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Sequence
 
+from opendml.program.carriers import rounded_to_bfloat16
 from opendml.program.node import Node, Operation, Precision
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.language import (
@@ -211,7 +212,11 @@ class CudaStatements(Statements):
     """Statements of CUDA C++."""
 
     def write(self, node: Node, operands: list[str]) -> str:
-        """Declare the value of an operation. 1 / sqrt(x) in FLOAT64, as groups need it, is one function."""
+        """Declare the value of an operation. 1 / sqrt(x) in FLOAT64, as groups need it, is one function;
+        rounding to BFLOAT16 is another."""
+        value = rounded_to_bfloat16(node)
+        if value is not None:
+            return self.declared(node, f"to_bfloat16({self.name(value)})")
         if _is_reciprocal_root(node):
             return self.declared(node, f"reciprocal_root({self.name(node.operands[1].operands[0])})")
         return super().write(node, operands)

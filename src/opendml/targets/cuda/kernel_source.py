@@ -11,7 +11,7 @@ from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.depthwise_source import DepthwisePrinter
 from opendml.targets.cuda.few_rows_source import FewRowsPrinter
-from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, WINDOW_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.reduction_source import ReductionPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
@@ -45,11 +45,9 @@ _FILES = {
     CudaMode.IMMA: ("operands", "computed", "fragments", "warp_tile", "shifts", "mma", "contraction"),
     CudaMode.WGMMA: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_BFLOAT16: ("sm90/tiles", "sm90/product"),
-    CudaMode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution"),
+    **dict.fromkeys(WINDOW_MODES, ("sm90/tiles", "sm90/convolution")),
     CudaMode.WGMMA_BYTES: ("sm90/tiles", "sm90/product"),
-    CudaMode.WGMMA_BYTE_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.WGMMA_PARTS: ("sm90/tiles", "sm90/product"),
-    CudaMode.WGMMA_PART_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.DEPTHWISE: ("depthwise",),
     CudaMode.SHORT_SUMS: ("short_sums",),
     CudaMode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
@@ -99,6 +97,7 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.WGMMA: WarpgroupPrinter,
     CudaMode.WGMMA_BFLOAT16: WarpgroupPrinter,
     CudaMode.WGMMA_WINDOWS: ConvolutionPrinter,
+    CudaMode.WGMMA_BFLOAT16_WINDOWS: ConvolutionPrinter,
     CudaMode.WGMMA_BYTES: BytesPrinter,
     CudaMode.WGMMA_BYTE_WINDOWS: ByteConvolutionPrinter,
     CudaMode.WGMMA_PARTS: PartsPrinter,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from opendml.across_forks import cached_property
 from opendml.late_dataclass import dataclass
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, WINDOW_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 
 MEANINGS = {
@@ -103,7 +103,7 @@ _WORDS = {
     **dict.fromkeys((CudaMode.FMA, CudaMode.MMA, CudaMode.IMMA), _TILED),
     **dict.fromkeys(WARPGROUP_MODES, replace(_WARPGROUPS, divisors=(*_WARPGROUPS.divisors, "inner_k"))),
     **dict.fromkeys(
-        (CudaMode.WGMMA_WINDOWS, CudaMode.WGMMA_BYTE_WINDOWS, CudaMode.WGMMA_PART_WINDOWS),
+        WINDOW_MODES,
         ModeWords(
             (
                 *(*_WARPGROUPS.plain, "own_channels"),

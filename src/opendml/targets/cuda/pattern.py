@@ -43,6 +43,8 @@ class CudaMode(Enum):
     """Sums of products of BFLOAT16 in such tiles."""
     WGMMA_WINDOWS = "wgmma_windows"
     """Convolutions of FLOAT16 in such tiles: the copy engine moves the window over the images."""
+    WGMMA_BFLOAT16_WINDOWS = "wgmma_bfloat16_windows"
+    """Convolutions of BFLOAT16 in such tiles."""
     WGMMA_BYTES = "wgmma_bytes"
     """Sums of products of integers of 8 bits in such tiles."""
     WGMMA_BYTE_WINDOWS = "wgmma_byte_windows"
@@ -67,16 +69,23 @@ class CudaMode(Enum):
 
 HALF_TILES = (CudaMode.MMA, CudaMode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
+WINDOW_MODES = (
+    CudaMode.WGMMA_WINDOWS,
+    CudaMode.WGMMA_BFLOAT16_WINDOWS,
+    CudaMode.WGMMA_BYTE_WINDOWS,
+    CudaMode.WGMMA_PART_WINDOWS,
+)
+"""The modes of convolutions whose tiles the copy engine loads."""
 WARPGROUP_MODES = (
     CudaMode.WGMMA,
     CudaMode.WGMMA_BFLOAT16,
-    CudaMode.WGMMA_WINDOWS,
     CudaMode.WGMMA_BYTES,
-    CudaMode.WGMMA_BYTE_WINDOWS,
     CudaMode.WGMMA_PARTS,
-    CudaMode.WGMMA_PART_WINDOWS,
+    *WINDOW_MODES,
 )
 """The modes whose tiles the copy engine loads, as tensor maps say."""
+BFLOAT16_MODES = (CudaMode.WGMMA_BFLOAT16, CudaMode.WGMMA_BFLOAT16_WINDOWS)
+"""The modes whose products are of BFLOAT16."""
 PARTS_MODES = (CudaMode.WGMMA_PARTS, CudaMode.WGMMA_PART_WINDOWS)
 """Those that multiply TF32 parts."""
 COLLECTIVE = (

@@ -14,10 +14,11 @@ from functools import partial, reduce
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, number_of, renumbered
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
-from opendml.program.node import Node, Operation, apply, ordered, source
+from opendml.program.carriers import float32_of_bits
+from opendml.program.node import Node, Operation, apply, convert, ordered, source
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import loads_of
-from opendml.targets.cuda.contraction_source import half_of
+from opendml.targets.cuda.contraction_source import stored_of
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule_depthwise import is_depthwise
 from opendml.targets.cuda.windows import bounds_of
@@ -73,11 +74,11 @@ def _chain(kernel: Kernel) -> tuple[Node, list[tuple[Node, Node]]] | None:
     rest, within = ordered(kernel.values, {id(found[-1])}), {id(node) for node in found}
     if any(id(node) in within for node in rest):
         return None
-    return found[-1], [(half_of(node.operands[0]), half_of(node.operands[1])) for node in found]
+    return found[-1], [(stored_of(node.operands[0]), stored_of(node.operands[1])) for node in found]
 
 
 def _is_loaded(value: Node) -> bool:
-    return half_of(value).operation is Operation.SOURCE
+    return stored_of(value).operation is Operation.SOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +191,9 @@ def _summed(kernel: Kernel, total: Node, taps: _Steps, a: _Factor, b: _Factor) -
         guard = [reduce(partial(apply, Operation.AND), conditions)] if conditions else []
         loads.append(_longer(factor.load, factor.steps))
         value = source(len(loads) - 1, factor.load.type, sizes, guard)
-        if value.type is ScalarType.FLOAT32:
-            return value
-        return Node(Operation.CONVERT, ScalarType.FLOAT32, sizes, (value,))
+        return (
+            float32_of_bits(value) if value.type is ScalarType.UINT16 else convert(value, ScalarType.FLOAT32)
+        )
 
     operands = load_of(a), load_of(b)
     summed = Node(

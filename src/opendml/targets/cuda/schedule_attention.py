@@ -1,4 +1,4 @@
-"""Schedules attention of FLOAT16 on compute capability 9.0.
+"""Schedules attention of FLOAT16 and BFLOAT16 on compute capability 9.0.
 
 The copy engine (TMA) loads tiles of queries, keys and values. Warpgroups multiply them (wgmma). The grid is
 persistent: it has no more blocks than run at once, and each block computes one tile of queries after another.
@@ -187,20 +187,30 @@ class AttentionShape:
 
     @cached_property
     def _parts(self) -> int:
-        """Return how many FLOAT16 numbers a weight is the sum of: one where results are FLOAT16, else two."""
-        return 1 if all(store.type is ScalarType.FLOAT16 for store in self.kernel.stores) else 2
+        """Return how many numbers of the values' type a weight is the sum of: one where results are rounded
+        to it, else two."""
+        type = self.kernel.loads[self._loads[2]].type
+        return 1 if all(store.type is type for store in self.kernel.stores) else 2
+
+    @property
+    def _is_bfloat16(self) -> bool:
+        return not self._chain.half
 
     @cached_property
     def _loads(self) -> tuple[int, int, int]:
-        q, k, v = map(number_of, self._chain.values)
+        q, k, v = map(number_of, self._chain.tensors)
         return q, k, v
 
     @cached_property
     def is_loadable(self) -> bool:
         """Return whether the copy engine can load the operands, and no access is guarded."""
-        if not self._chain.half or any(len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")):
+        tensors = self._chain.tensors
+        if not tensors or any(len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")):
             return False
-        if any(each.operation is not Operation.SOURCE or each.operands for each in self._chain.values):
+        if any(each.operation is not Operation.SOURCE or each.operands for each in tensors):
+            return False
+        # Few sums of BFLOAT16 would have the bits of FLOAT32.
+        if self._is_bfloat16 and self._parts > 1:
             return False
         chain = attention_of(self.kernel.values)
         assert chain is not None
@@ -357,6 +367,7 @@ class AttentionShape:
             "WIDTH": width,
             "STAGES": stages,
             "PARTS": self._parts,
+            "BFLOAT16": int(self._is_bfloat16),
             "HIDES": int(self._hides),
             "SPLIT": int(slices > 1),
             "TERMS": self._terms,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel
 from opendml.late_dataclass import dataclass
+from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
@@ -186,6 +187,9 @@ class ChainShape:
         halves = list(map(half_of, operands))
         self.half = all(each.type is ScalarType.FLOAT16 for each in halves)
         self.values = halves if self.half else operands
+        bits = [each for operand in operands if (each := bits_of_bfloat16(operand)) is not None]
+        self.tensors = halves if self.half else bits if len(bits) == len(operands) else []
+        """The operands that warpgroups may multiply: FLOAT16, or the bits of BFLOAT16."""
         own = roles.batch, roles.m, roles.n, roles.depth, roles.k
         self.loops = {
             role: loops_from_results(kernel, dimensions) for role, dimensions in zip(_ROLES, own, strict=True)

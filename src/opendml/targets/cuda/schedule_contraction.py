@@ -61,6 +61,7 @@ _PRODUCT_MODES = (CudaMode.WGMMA, CudaMode.WGMMA_BFLOAT16, CudaMode.WGMMA_BYTES)
 """Modes of warpgroups beside which no other tiles are estimated."""
 _FACTORS = {
     CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR,
+    CudaMode.WGMMA_BFLOAT16_WINDOWS: FMA_FACTOR,
     CudaMode.WGMMA_BYTE_WINDOWS: WINDOW_FACTOR,
     **dict.fromkeys(PARTS_MODES, FMA_FACTOR),
 }

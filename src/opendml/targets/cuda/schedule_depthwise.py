@@ -19,7 +19,7 @@ from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Estimate, Refusal
 from opendml.targets.common.launch import loop_words, needs_64_bits
-from opendml.targets.cuda.contraction_source import half_of
+from opendml.targets.cuda.contraction_source import stored_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.depthwise_source import ROLES
 from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, VECTOR_BYTES, CudaLaunch, check_fit
@@ -109,7 +109,7 @@ class Depthwise:
     @classmethod
     def of(cls, shape: Shape) -> Depthwise | Refusal:
         """Return the depthwise convolution that a contraction is, or the reason why it is not one."""
-        kernel, (a, b) = shape.kernel, map(half_of, shape.contraction.operands)
+        kernel, (a, b) = shape.kernel, map(stored_of, shape.contraction.operands)
         images = 0 if a.operands or shape.m > 1 else 1
         image, filters = (a, b) if images == 0 else (b, a)
         rows, columns = (shape.loops[role] for role in ("mn" if images == 0 else "nm"))
@@ -131,7 +131,7 @@ class Depthwise:
     @property
     def _load(self) -> int:
         """The number of the load of the images."""
-        return number_of(half_of(self.shape.contraction.operands[self.images]))
+        return number_of(stored_of(self.shape.contraction.operands[self.images]))
 
     @property
     def _loops(self) -> list[Loop | None]:
@@ -235,7 +235,7 @@ class Depthwise:
     @property
     def _has_taps_together(self) -> bool:
         """Return whether neighbouring taps of a filter are nearer to each other than channels are."""
-        filters = number_of(half_of(self.shape.contraction.operands[1 - self.images]))
+        filters = number_of(stored_of(self.shape.contraction.operands[1 - self.images]))
         taps = self.windows.axes[0].along_k or self.windows.axes[1].along_k
         return taps is None or abs(taps.strides[filters]) < abs(self.channels.strides[filters])
 

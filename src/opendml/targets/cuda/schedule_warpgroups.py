@@ -291,6 +291,8 @@ WINDOW_TILES = tuple(
 place of 23 (batch 32, H100)."""
 BFLOAT16_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BFLOAT16) for tile in WARPGROUP_TILES)
 """The candidates of products of BFLOAT16, at the costs of those of FLOAT16."""
+BFLOAT16_WINDOW_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BFLOAT16_WINDOWS) for tile in WINDOW_TILES)
+"""The candidates of convolutions of BFLOAT16."""
 BYTE_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BYTES) for tile in _PLAIN_TILES)
 """The candidates of products of bytes."""
 BYTE_WINDOW_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BYTE_WINDOWS) for tile in _PLAIN_TILES)
@@ -308,8 +310,8 @@ PART_WINDOW_TILES = tuple(
 )
 """The candidates of convolutions of FLOAT32."""
 _ALL_TILES = (
-    *(WARPGROUP_TILES, BFLOAT16_TILES, WINDOW_TILES, BYTE_TILES, BYTE_WINDOW_TILES),
-    *(PARTS_TILES, PART_WINDOW_TILES),
+    *(WARPGROUP_TILES, WINDOW_TILES, BFLOAT16_TILES, BFLOAT16_WINDOW_TILES),
+    *(BYTE_TILES, BYTE_WINDOW_TILES, PARTS_TILES, PART_WINDOW_TILES),
 )
 
 
@@ -356,6 +358,7 @@ def in_warpgroups(shape: Shape, tile: WarpgroupTile) -> WarpgroupShape:
         return WarpgroupShape(shape, exchanged=True)
     shapes: dict[CudaMode, type[WarpgroupShape]] = {
         CudaMode.WGMMA_WINDOWS: ConvolutionShape,
+        CudaMode.WGMMA_BFLOAT16_WINDOWS: Bfloat16ConvolutionShape,
         CudaMode.WGMMA_BYTES: BytesShape,
         CudaMode.WGMMA_BYTE_WINDOWS: ByteConvolutionShape,
         CudaMode.WGMMA_PARTS: PartsShape,
@@ -761,7 +764,7 @@ class ConvolutionShape(WarpgroupShape):
         if not self._is_of_type or shape.loops["batch"]:
             return
         m, n = shape.loops["m"], shape.loops["n"]
-        a, b = shape.operands
+        a, b = self._operands_of(shape)
         if any(each.operation is not Operation.SOURCE for each in (a, b)):
             return
         for image, rows, weights, filters in ((a, m, b, n), (b, n, a, m)):
@@ -881,6 +884,10 @@ class ConvolutionShape(WarpgroupShape):
                 (self.depth, 1, 1, filters),
             ),
         )
+
+
+class Bfloat16ConvolutionShape(ConvolutionShape, Bfloat16Shape):
+    """A convolution of BFLOAT16."""
 
 
 class ByteConvolutionShape(ConvolutionShape, BytesShape):

@@ -17,6 +17,7 @@ from opendml.compiler.prices import operation_count
 from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.common.guards import loads_of
+from opendml.targets.cuda.channels_last import copies_of
 from opendml.targets.cuda.costs import instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import CudaMachine
@@ -75,12 +76,9 @@ _Ways = tuple[Sequence[Node], Callable[[Kernel], float]]
 def _ways_of_product(kernel: Kernel, machine: CudaMachine) -> _Ways:
     shape = _shape(kernel)
     is_other = not shape.is_summed or shape.mode is CudaMode.IMMA
-    # Bits that are computed are stored as they are, for tensor cores. Those in memory can be widened.
-    bits = [bits_of_bfloat16(each) for each in shape.operands]
-    operands = [
-        own if own is not None and own.operation is not Operation.SOURCE else each
-        for own, each in zip(bits, shape.operands, strict=True)
-    ]
+    if any(map(bits_of_bfloat16, shape.operands)) and copies_of(kernel, machine).each:
+        return (), lambda each: _cycles(_shape(each), machine)
+    operands = _as_stored(shape.operands)
     return () if is_other else _computed(kernel, operands), lambda each: _cycles(_shape(each), machine)
 
 
@@ -92,7 +90,17 @@ def _ways_of_attention(kernel: Kernel, machine: CudaMachine) -> _Ways:
 
     # Keys and values of few queries are computed from elements as they lie in memory.
     is_one_way = FewRowsShape.of(kernel, _aligned(kernel)) is not None
-    return () if shape is None or is_one_way else _computed(kernel, shape.values), cycles
+    return () if shape is None or is_one_way else _computed(kernel, _as_stored(shape.values)), cycles
+
+
+def _as_stored(operands: Sequence[Node]) -> list[Node]:
+    """Return what is stored of operands. Bits that are computed are stored as they are, for tensor cores;
+    those in memory can be widened."""
+    bits = [bits_of_bfloat16(each) for each in operands]
+    return [
+        own if own is not None and own.operation is not Operation.SOURCE else each
+        for own, each in zip(bits, operands, strict=True)
+    ]
 
 
 def _shared_mask(kernel: Kernel, machine: CudaMachine) -> Sequence[Node]:

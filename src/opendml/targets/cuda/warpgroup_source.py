@@ -18,7 +18,7 @@ from opendml.targets.cuda.contraction_source import (
 )
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.pattern import CudaAccess, CudaMode
+from opendml.targets.cuda.pattern import BFLOAT16_MODES, CudaAccess
 
 UNIT = 8
 """Neighbouring results that a thread makes at a time: 16 bytes of FLOAT16."""
@@ -71,7 +71,7 @@ class WarpgroupPrinter(TilePrinter):
         """Print the function that adds products."""
         constants = dict(self.pattern.constants)
         turned = not constants["A_ALONG_K"], not constants["B_ALONG_K"]
-        type = "bf16" if self.pattern.mode is CudaMode.WGMMA_BFLOAT16 else "f16"
+        type = "bf16" if self.pattern.mode in BFLOAT16_MODES else "f16"
         return product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned, type)
 
     def _more_of(self, name: str, load: int) -> list[str]:

@@ -124,8 +124,11 @@ class Widening:
         return [self._of_half(half, place) for place, half in enumerate(halves)]
 
     def _of_half(self, half: ir.Value, place: int) -> Values:
-        """Return the values of the numbers in the lowest 4 bits of lanes. A number is there with what is exact
-        in 32 bits: its conversion, and its difference from the zero point. Or values are looked up by it."""
+        """Return the values of the numbers in the lowest 4 bits of lanes.
+
+        A number is there with what is exact in 32 bits: its conversion, and its difference from the zero
+        point. Or values are looked up by it.
+        """
         builder, lanes, type = self._builder, self._lanes, self._narrow.type
         if self._tables:
             vector = llvm_type(F32, lanes)

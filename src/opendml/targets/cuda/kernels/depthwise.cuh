@@ -9,6 +9,7 @@ constexpr int UNROLLED = TAPS1 <= 3 ? LINES : 1;  // loads of so many lines are 
 constexpr int LOADED = 8;                         // taps that a thread loads at a time
 
 DEVICE float widened(half value) { return to_float(value); }
+DEVICE float widened(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }  // of BFLOAT16
 DEVICE float widened(float value) { return value; }
 
 // Adds up the products of each window in the order of its taps. Pixels outside the image are zeros. INSIDE: there are none.

@@ -35,10 +35,24 @@ DEVICE half to_half(double value) {
     return result;
 }
 
+// The bits of a BFLOAT16.
+DEVICE unsigned short to_bfloat16(float value) {
+    unsigned short bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+
 // Two numbers as FLOAT16 in a word, the first in its low half.
 DEVICE unsigned to_halves(float first, float second) {
     unsigned pair;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+
+// Two numbers as BFLOAT16 in a word, the first in its low half.
+DEVICE unsigned to_bfloat16s(float first, float second) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
     return pair;
 }
 

@@ -1,4 +1,4 @@
-// Attention of FLOAT16 (a softmax between products) for compute capability 9.0. The grid is persistent: it has at most one block for
+// Attention of FLOAT16 or BFLOAT16 (a softmax between products) for compute capability 9.0. The grid is persistent: it has at most one block for
 // each multiprocessor, and each block computes one tile of ROWS queries after another. One thread of the first warpgroup (the
 // producer) loads tiles of queries, keys and values by TMA; keys and values go into a ring of STAGES. Each other warpgroup (a
 // consumer) has 64 queries. It multiplies them by the keys, makes weights of the scores, and adds up the values by these weights,
@@ -6,8 +6,8 @@
 //
 // The products with the next keys are in flight while a warpgroup makes weights. Consumers issue products in turn, so that one makes
 // weights during the products of another. If a greater score comes, the sums so far are scaled down; a warp without such a score skips
-// that. Weights are at most 2^14, so that few of them underflow in FLOAT16. They are rounded to FLOAT16. With PARTS = 2 they are sums of
-// two FLOAT16, which have 22 bits.
+// that. Weights are at most 2^14, so that few of them underflow in FLOAT16. They are rounded to the type of the
+// values. With PARTS = 2 they are sums of two FLOAT16, which have 22 bits.
 //
 // HIDES: positions alone hide keys, as in a causal mask. Tiles of keys that no query of a tile sees are not read if hidden keys weigh
 // nothing.
@@ -30,6 +30,7 @@ constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
 constexpr float LOG2_E = 1.44269504f, WEIGHT_BITS = 14;
 #define LOWEST __int_as_float(0xff800000)
 static_assert(!SPLIT || CONSUMERS == 1);
+static_assert(!BFLOAT16 || PARTS == 1);
 static_assert(!MASKED || KEYS % 64 == 0);
 static_assert(ROWS % 64 == 0 && KEYS % 32 == 0 && DEPTH % ELEMENTS == 0 && WIDTH % ELEMENTS == 0);
 
@@ -201,7 +202,7 @@ struct Weights {
         for (int part = 0; part < PARTS; part++) {
 #pragma unroll
             for (int i = 0; i < SCORES / 2; i++) {
-                const unsigned pair = to_halves(weights[2 * i], weights[2 * i + 1]);
+                const unsigned pair = (BFLOAT16 ? to_bfloat16s : to_halves)(weights[2 * i], weights[2 * i + 1]);
                 parts[part][i / 4][i % 4] = pair;
                 if (part + 1 < PARTS) {
                     // The rounding error of a weight becomes the next part.
