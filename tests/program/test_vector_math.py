@@ -91,7 +91,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_function_keeps_its_stated_accuracy(name: str) -> None:
     case = CASES[name]
-    assert case.worst(7) <= case.ulps
+    assert case.worst(19) <= case.ulps
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def has_avx512() -> bool:
 @pytest.mark.parametrize("name", CASES_EXPONENTIAL)
 def test_function_keeps_its_stated_accuracy_of_exponential(name: str) -> None:
     case = CASES_EXPONENTIAL[name]
-    assert case.worst(7, expanded_exponential) <= case.ulps
+    assert case.worst(19, expanded_exponential) <= case.ulps
 
 
 @pytest.mark.parametrize(
