@@ -298,7 +298,7 @@ FORMS = [
     _Form(interpolation_mode=NEAREST, input_pixel_offset=0.0, output_pixel_offset=-0.375),
     _Form(align_regions_to_corners=True, input_pixel_offset=0.0, output_pixel_offset=0.0, size=(3, 2)),
     _Form(align_regions_to_corners=True, maximum_samples_per_output=1, size=(1, 1)),
-    _Form(reduction_function=MAX, interpolation_mode=NEAREST, minimum_samples_per_output=3, size=(1, 2)),
+    _Form(reduction_function=MAX, interpolation_mode=NEAREST, minimum_samples_per_output=3, size=(1, 1)),
 ]
 TYPES = ["float32"] * len(FORMS) + ["float16"]
 
