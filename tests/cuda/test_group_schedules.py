@@ -162,6 +162,15 @@ def test_groups_that_are_read_twice_stay_in_shared_memory_in_part(
     assert launch.grid * launch.shared_bytes < count * bytes
 
 
+@pytest.mark.parametrize("data_type", [dml.FLOAT32, dml.FLOAT16])
+def test_long_columns_are_read_once(data_type: TensorDataType) -> None:
+    """Elements of FLOAT16 go to shared memory through registers."""
+    launch = launch_of(normalization_desc(data_type, (8, 1280, 27, 27), (1,)))
+    found = constants(launch)
+    assert (launch.pattern.vector, found["REREADS"]) == (1, 0)
+    assert found["SHARED_UNITS"] * found["SPAN"] >= 1280
+
+
 def test_blocks_that_share_a_group_have_all_of_it() -> None:
     for launch in (softmax((3, 70_001), 1), softmax((1, 16_777_216), 1)):
         values = launch.values

@@ -34,6 +34,7 @@ from opendml.targets.cuda.launch import (
 )
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.source import LEAST_COPY_BYTES
 
 _THREADS = 256
 """Threads of a block that has several groups."""
@@ -149,8 +150,9 @@ class _Groups:
         contiguous = (Step.CONTIGUOUS, Step.FLAT)
         sizes = {each.type.bytes * vector for each in loads}
         plain = all(each.step in contiguous and not each.guarded and not each.counter for each in loads)
-        self.is_copyable = plain and len(sizes) == 1 and min(sizes) >= 4
-        """True if units can be copied to shared memory as they are."""
+        self.is_copyable = plain and len(sizes) == 1 and (self.columns or min(sizes) >= LEAST_COPY_BYTES)
+        """True if units can be kept in shared memory as they are. Those of groups side by side may be smaller
+        than what hardware copies."""
 
     @property
     def bytes(self) -> int:

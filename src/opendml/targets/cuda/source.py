@@ -15,6 +15,9 @@ from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 from opendml.targets.cuda.position_source import broken_accesses, positions, step_of
 
+LEAST_COPY_BYTES = 4
+"""Bytes of the smallest unit that a thread can copy to shared memory asynchronously (`cp.async`)."""
+
 
 class Printer(Needs):
     """Prints structures and functions that the code of all modes is written in."""
@@ -101,16 +104,25 @@ class Printer(Needs):
     def _copying(self, arguments: str) -> list[str]:
         """Return the functions that copy units to shared memory and load them from there.
 
-        One unit of each load follows the other. They do nothing where threads keep no units there.
+        One unit of each load follows the other. They do nothing where threads keep no units there. Units
+        below 4 bytes are stored from registers, since the hardware cannot copy them (`COPIES`).
         """
-        copies, takes, offset = [], [], 0
+        copies, keeps, takes, offset = [], [], [], 0
+        copied = all(
+            self.pattern.loads[number].type.bytes * self.pattern.vector >= LEAST_COPY_BYTES
+            for number in self.collective_loads
+        )
         for number in self.collective_loads if dict(self.pattern.constants)["SHARED_UNITS"] else ():
             unit = self.pattern.loads[number].type.bytes * self.pattern.vector
-            copies.append(f"copy_async<{unit}>(to + {offset}, {self._address(number)});")
+            if copied:
+                copies.append(f"copy_async<{unit}>(to + {offset}, {self._address(number)});")
+            keeps.append(f"store(to + {offset}, from.l{number});")
             takes.append(f"load(to.l{number}, from + {offset});")
             offset += unit
         return [
+            f"constexpr bool COPIES = {int(copied)};",
             function(f"void copy_collective_inputs(char* to, {arguments})", copies),
+            template("void keep_collective_inputs(char* to, const CollectiveInputs<V>& from)", keeps),
             template("void take_collective_inputs(CollectiveInputs<V>& to, const char* from)", takes),
         ]
 
