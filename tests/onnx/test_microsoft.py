@@ -413,6 +413,10 @@ def test_what_has_no_mapping_is_an_error_that_says_so() -> None:
     model = one_node("MatMulNBits", inputs, domain=_DOMAIN, bits=2, K=16, N=4, block_size=16)
     with pytest.raises(dml.Unsupported, match=r"MatMulNBits.*2 bits"):
         dml_onnx.load(model)(*inputs)
+    for block in (0, -16, 8, 24):
+        model = one_node("MatMulNBits", inputs, domain=_DOMAIN, bits=4, K=16, N=4, block_size=block)
+        with pytest.raises(dml.Unsupported, match=rf"block_size {block}; it must be a power of 2 from 16 up"):
+            dml_onnx.load(model)(*inputs)
 
 
 _BATCH, _LENGTH, _HEADS, _SIZE = 2, 3, 2, 4

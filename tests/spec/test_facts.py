@@ -660,6 +660,8 @@ def test_names_are_found_in_any_case_and_misspelt_ones_corrected() -> None:
         dml.limits(3)
     with pytest.raises(InvalidArgument, match=r"^DML_OPERATOR_GEM is no .*; did you mean GEMM\?"):
         dml.limits("DML_OPERATOR_GEM")
+    with pytest.raises(InvalidArgument, match=r"^DML_GEMM_OPERATOR_DES is no .*; did you mean GEMM\?"):
+        dml.limits("DML_GEMM_OPERATOR_DES")
 
 
 def test_types_of_reduce_depend_on_the_function() -> None:

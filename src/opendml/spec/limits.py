@@ -102,7 +102,8 @@ def _facts(name: str) -> OperatorSchema:
     plain = operator_name(name.upper())
     if plain in known:
         return operator(plain)
-    near = nearest(plain, known)
+    # The desc of an operator may be misspelt, too: DML_GEMM_OPERATOR_DES is nearest to GEMM.
+    near = nearest(plain.removeprefix("DML_").partition("_OPERATOR_")[0], known)
     raise InvalidArgument(f"{name} is no operator of DirectML" + (f"; did you mean {near}?" if near else ""))
 
 

@@ -255,9 +255,11 @@ def matmul_nbits(node: OnnxConversion) -> Result:
     """Convert a product with a matrix of 4 or 8 bits per element, with a scale for each block along a row."""
     bits, block = node.attribute("bits"), node.required("block_size")
     depth, columns = node.required("K"), node.required("N")
-    sizes, blocks = node.sizes(0), -(-depth // block)
     if bits not in (4, 8):
         raise NotExpressible(f"{bits} bits")
+    if block < 16 or block & (block - 1):
+        raise NotExpressible(f"block_size {block}; it must be a power of 2 from 16 up")
+    sizes, blocks = node.sizes(0), -(-depth // block)
     if node.has(4) or node.flag("weight_prepacked"):
         raise NotExpressible("g_idx" if node.has(4) else "weights that are packed for a device")
     floats = _weights(node, (columns, blocks * block), shaped(node.tensor(2), (columns, blocks)), bits)
