@@ -74,6 +74,21 @@ def test_moved_elements_keep_their_bits_and_arrays_may_have_any_strides(any_devi
     assert found["wide"].dtype == np.float32
 
 
+@pytest.mark.parametrize("padding", [0, 1])
+def test_what_only_moves_elements_is_not_rounded_again(padding: int) -> None:
+    """As in models of PyTorch, which round behind each operator: a padded image is read where it lies."""
+    graph = dml.Graph()
+    x = graph.input("x", "bfloat16", (2, 6, 9, 9))
+    margin = [0, 0, padding, padding]
+    moved = dml.padding(x.rounded(), start_padding=margin, end_padding=margin).rounded()
+    model = graph.compile({"y": dml.average_pooling(moved, window_size=[3, 3], include_padding=True)})
+    given = random(2, 6, 9, 9)
+    (kernel,) = model.explain(x=given).kernels
+    padded = np.pad(given.astype(np.float32), [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    np.testing.assert_allclose(model(x=given)["y"], windows.mean((4, 5)), rtol=1e-5, atol=1e-6)
+
+
 def test_a_saved_model_keeps_its_types(tmp_path: Path) -> None:
     a, w = random(3, 8), random(3, 8, seed=1)
     graph = dml.Graph()

@@ -49,6 +49,9 @@ def _with_explicit_bits(node: Node) -> Node:
         return convert(float32_of_bits(bitcast(operand, ScalarType.UINT16)), node.type)
     if node.type is not ScalarType.BFLOAT16:
         return node
+    moved = _moved_alone(operand)
+    if moved is not None:
+        return moved
     value = convert(operand, ScalarType.FLOAT32)
     bits = bitcast(value, ScalarType.UINT32)
     upper = apply(Operation.SHIFT_RIGHT, bits, _HALF_BITS)
@@ -57,6 +60,25 @@ def _with_explicit_bits(node: Node) -> Node:
     is_number = apply(Operation.EQUAL, value, value)
     kept = select(is_number, rounded, apply(Operation.OR, upper, _QUIET))
     return bitcast(convert(kept, ScalarType.UINT16), ScalarType.BFLOAT16)
+
+
+def _moved_alone(value: Node) -> Node | None:
+    """Return a FLOAT32 value in BFLOAT16 if only elements of BFLOAT16 were moved since it was widened."""
+    if value.operation is Operation.ROUND:
+        return _moved_alone(value.operands[0])
+    if value.operation in (Operation.VIEW, Operation.RESHAPE):
+        moved, *others = value.operands
+        narrow = _moved_alone(moved)
+        operands = None if narrow is None else (narrow, *others)
+        if operands is None:
+            return None
+        return Node(
+            value.operation, ScalarType.BFLOAT16, value.sizes, operands, value.attribute, value.origin
+        )
+    # Explicit bits took the place of a conversion.
+    bits = bits_of_bfloat16(value)
+    is_given = bits is not None and bits.operation is Operation.BITCAST
+    return bits.operands[0] if bits is not None and is_given else None
 
 
 def _carried(node: Node) -> Node:
