@@ -7,7 +7,6 @@ whose executable is not Python, LLVM runs in this process, on one core.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import threading
 from concurrent.futures import Future
@@ -15,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 
+from opendml.across_forks import importing
 from opendml.logs import log
 from opendml.targets.cpu import object_code
 from opendml.targets.cpu.machine import CpuMachine
@@ -48,6 +48,8 @@ class Worker:
     """
 
     def __init__(self, machine: CpuMachine) -> None:
+        with importing:  # 10 ms, which a process that finds all code in the cache does not pay
+            import subprocess
         command = [sys.executable, "-I", "-S", "-c", _START, object_code.__file__, *filter(None, sys.path)]
         try:
             self._process = subprocess.Popen(
