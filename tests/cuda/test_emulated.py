@@ -301,7 +301,7 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
         ("(6, 10) 3 1 2", {CudaMode.MMA}),
         (
             "(2, 40, 9, 7) (72, 3, 1) 1",
-            {CudaMode.POINTWISE, CudaMode.WGMMA_BFLOAT16_WINDOWS},
+            {CudaMode.WGMMA_BFLOAT16_WINDOWS},
         ),
         ("(1, 3, 24, 30) (40, 7, 7) 2", {CudaMode.POINTWISE, CudaMode.WGMMA_BFLOAT16_WINDOWS}),
     ],

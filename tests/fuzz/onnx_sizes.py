@@ -92,7 +92,7 @@ class OnSizes(Case):
                 _check_run(loaded, change, feed, wanted, draft, model)
         for traced in traced_models(loaded):
             for sizes in list(traced._models):
-                check_words_of(traced, dict(zip(traced._dimensions, sizes, strict=True)))
+                check_words_of(traced, dict(zip(traced.maker.dimensions, sizes, strict=True)))
         for order in (runs[::-1], runs):
             # The second session finds the plans of the first one.
             loaded = dml.onnx.load(model, "cpu")

@@ -83,7 +83,7 @@ def test_what_only_moves_elements_is_not_rounded_again(padding: int) -> None:
     moved = dml.padding(x.rounded(), start_padding=margin, end_padding=margin).rounded()
     model = graph.compile({"y": dml.average_pooling(moved, window_size=[3, 3], include_padding=True)})
     given = random(2, 6, 9, 9)
-    (kernel,) = model.explain(x=given).kernels
+    assert len(model.explain(x=given).kernels) == 1
     padded = np.pad(given.astype(np.float32), [(0, 0), (0, 0), (padding, padding), (padding, padding)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     np.testing.assert_allclose(model(x=given)["y"], windows.mean((4, 5)), rtol=1e-5, atol=1e-6)
