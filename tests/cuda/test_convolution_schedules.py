@@ -489,6 +489,29 @@ def test_images_between_convolutions_are_stored_with_channels_last(
     assert used.count("wgmma_windows") == 3
 
 
+def _normalized_block(x: Any, first: Any, own: Any, last: Any) -> Any:
+    """Return means of products of normalized pixels behind a convolution of each channel alone, as in
+    ConvNeXt."""
+    margin: dict[str, Any] = {"start_padding": [3, 3], "end_padding": [3, 3]}
+    image = dml.convolution(x, first, strides=[2, 2])
+    alone = dml.convolution(image, own, group_count=32, **margin)
+    normal = dml.mean_variance_normalization1(alone, axes=[1], normalize_variance=True, epsilon=1e-6)
+    result: Any = dml.reduce(dml.convolution(normal, last) + image, function="AVERAGE", axes=[2, 3])
+    return result
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize("type", ["FLOAT16", "FLOAT32"])
+def test_convolutions_of_each_channel_alone_have_images_and_results_with_channels_last(type: str) -> None:
+    inputs = [(type, each) for each in ((2, 16, 34, 38), (32, 16, 2, 2), (32, 1, 7, 7), (32, 32, 1, 1))]
+    program = graph_program(_normalized_block, *inputs)
+    case = Case("normalized block", program, deviation=0.1, absolute=5e-2 if type == "FLOAT16" else 1e-3)
+    with emulated():
+        error, used = worst_of(case, schedule)
+    assert error <= 1
+    assert "depthwise" in used
+
+
 @pytest.mark.parametrize(
     ("domain", "offset", "strides", "is_moved"),
     [
