@@ -26,8 +26,9 @@ demo: $(VENV)/ready-models
 # The examples of a page follow from each other, so a page stays with one process.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
+# The files test_gpu have no tests that run without a GPU, and take seconds of each process to list.
 test: $(VENV)/ready
-	$(PYTEST) -m "not devices" tests
+	$(PYTEST) -m "not devices" --ignore-glob='*/test_gpu*.py' tests
 	$(PYTEST) --dist loadfile docs
 
 # Kernels for GPUs, compiled and emulated on the processor, and run where a GPU is.

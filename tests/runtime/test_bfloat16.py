@@ -11,9 +11,15 @@ import pytest
 
 import opendml as dml
 from opendml import Device
+from opendml.program.carriers import carried, rounded_to_bfloat16
+from opendml.program.functions import select
+from opendml.program.node import Operation, apply, bitcast, convert, source
+from opendml.program.program import Program, packed
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+F32 = ScalarType.FLOAT32
 
 
 def random(*sizes: int, seed: int = 0) -> Array:
@@ -38,6 +44,18 @@ def test_every_float32_is_rounded_to_the_nearest_bfloat16(any_device: Device) ->
     expected = bits(np.where(is_number, numbers, 0).astype(BFLOAT16))
     np.testing.assert_array_equal(bits(rounded)[is_number], expected[is_number])
     assert np.isnan(rounded[~is_number].astype(np.float32)).all()
+
+
+def test_only_rounding_to_the_nearest_is_seen_as_rounding() -> None:
+    value = source(0, F32, (3,))
+    upper = apply(Operation.SHIFT_RIGHT, bitcast(value, ScalarType.UINT32), 16)
+    quiet = apply(Operation.OR, upper, 64)
+    truncated = convert(select(apply(Operation.EQUAL, value, value), upper, quiet), ScalarType.UINT16)
+    assert rounded_to_bfloat16(truncated) is None
+    rounded = convert(value, ScalarType.BFLOAT16)
+    layouts = packed(F32, (3,)), packed(ScalarType.BFLOAT16, (3,))
+    (bits,) = carried(Program(layouts[:1], layouts[1:], (rounded,))).results
+    assert rounded_to_bfloat16(bits) is not None
 
 
 def test_operators_compute_in_float32_and_round_once(any_device: Device) -> None:

@@ -134,20 +134,28 @@ def bits_of_bfloat16(value: Node) -> Node | None:
 def rounded_to_bfloat16(bits: Node) -> Node | None:
     """Return the FLOAT32 node that a UINT16 node holds rounded to BFLOAT16, as kernels see it; None: its
     value is another one."""
-    if bits.operation is not Operation.CONVERT or bits.type is not ScalarType.UINT16:
-        return None
-    (kept,) = bits.operands
-    if kept.operation is not Operation.SELECT or kept.operands[0].operation is not Operation.EQUAL:
+    (kept,) = bits.operands if bits.operation is Operation.CONVERT else (None,)
+    if bits.type is not ScalarType.UINT16 or kept is None or kept.operation is not Operation.SELECT:
         return None
     is_number, rounded, quiet = kept.operands
-    value, same = is_number.operands
-    upper = quiet.operands[0] if _is_by(quiet, Operation.OR, _QUIET) else quiet
-    if same is not value or upper is quiet or not _is_by(rounded, Operation.SHIFT_RIGHT, _HALF_BITS):
+    if is_number.operation is not Operation.EQUAL or not _is_by(quiet, Operation.OR, _QUIET):
         return None
-    is_upper = (
-        _is_by(upper, Operation.SHIFT_RIGHT, _HALF_BITS) and upper.operands[0].operation is Operation.BITCAST
+    if not _is_by(rounded, Operation.SHIFT_RIGHT, _HALF_BITS):
+        return None
+    value, nearest, upper = is_number.operands[0], rounded.operands[0], quiet.operands[0]
+    if nearest.operation is not Operation.ADD or not _is_by(upper, Operation.SHIFT_RIGHT, _HALF_BITS):
+        return None
+    (almost, odd), whole = nearest.operands, upper.operands[0]
+    is_rounding = (
+        is_number.operands[1] is value
+        and _is_by(odd, Operation.AND, 1)
+        and odd.operands[0] is upper
+        and _is_by(almost, Operation.ADD, _ALMOST_HALF)
+        and almost.operands[0] is whole
+        and whole.operation is Operation.BITCAST
+        and whole.operands[0] is value
     )
-    return value if is_upper and upper.operands[0].operands[0] is value else None
+    return value if is_rounding else None
 
 
 def has_four_bits(byte: Node) -> bool:
