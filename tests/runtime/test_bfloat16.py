@@ -58,6 +58,16 @@ def test_only_rounding_to_the_nearest_is_seen_as_rounding() -> None:
     assert rounded_to_bfloat16(bits) is not None
 
 
+def test_bits_of_another_type_are_not_taken_for_bfloat16() -> None:
+    """FLOAT16, whose bits are the upper halves of FLOAT32, is rounded as any other value."""
+    bits = convert(bitcast(source(0, ScalarType.FLOAT16, (3,)), ScalarType.UINT16), ScalarType.UINT32)
+    whole = bitcast(apply(Operation.SHIFT_LEFT, bits, 16), F32)
+    layouts = packed(ScalarType.FLOAT16, (3,)), packed(ScalarType.BFLOAT16, (3,))
+    (result,) = carried(Program(layouts[:1], layouts[1:], (convert(whole, ScalarType.BFLOAT16),))).results
+    assert result.type is ScalarType.UINT16
+    assert rounded_to_bfloat16(result) is not None
+
+
 def test_operators_compute_in_float32_and_round_once(any_device: Device) -> None:
     a, w, bias = random(1, 1, 9, 70), random(1, 1, 70, 33, seed=1), random(1, 1, 1, 33, seed=2)
     graph = dml.Graph()

@@ -77,8 +77,10 @@ def _moved_alone(value: Node) -> Node | None:
         )
     # Explicit bits took the place of a conversion.
     bits = bits_of_bfloat16(value)
-    is_given = bits is not None and bits.operation is Operation.BITCAST
-    return bits.operands[0] if bits is not None and is_given else None
+    if bits is None or bits.operation is not Operation.BITCAST:
+        return None
+    (given,) = bits.operands
+    return given if given.type is ScalarType.BFLOAT16 else None
 
 
 def _carried(node: Node) -> Node:
