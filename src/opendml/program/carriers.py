@@ -69,9 +69,9 @@ def _moved_alone(value: Node) -> Node | None:
     if value.operation in (Operation.VIEW, Operation.RESHAPE):
         moved, *others = value.operands
         narrow = _moved_alone(moved)
-        operands = None if narrow is None else (narrow, *others)
-        if operands is None:
+        if narrow is None:
             return None
+        operands = (narrow, *others)
         return Node(
             value.operation, ScalarType.BFLOAT16, value.sizes, operands, value.attribute, value.origin
         )

@@ -76,10 +76,9 @@ _Ways = tuple[Sequence[Node], Callable[[Kernel], float]]
 def _ways_of_product(kernel: Kernel, machine: CudaMachine) -> _Ways:
     shape = _shape(kernel)
     is_other = not shape.is_summed or shape.mode is CudaMode.IMMA
-    if any(map(bits_of_bfloat16, shape.operands)) and copies_of(kernel, machine).each:
-        return (), lambda each: _cycles(_shape(each), machine)
-    operands = _as_stored(shape.operands)
-    return () if is_other else _computed(kernel, operands), lambda each: _cycles(_shape(each), machine)
+    is_copied = any(map(bits_of_bfloat16, shape.operands)) and bool(copies_of(kernel, machine).each)
+    operands = () if is_other or is_copied else _computed(kernel, _as_stored(shape.operands))
+    return operands, lambda each: _cycles(_shape(each), machine)
 
 
 def _ways_of_attention(kernel: Kernel, machine: CudaMachine) -> _Ways:
