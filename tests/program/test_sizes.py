@@ -6,12 +6,13 @@ import json
 import math
 import random
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from opendml.program.size_values import Conditions, Values
+from opendml.program.size_values import _WALKS, Conditions, Values
 from opendml.program.sizes import (
     Dimension,
     NotServedError,
@@ -33,6 +34,8 @@ from opendml.program.sizes import (
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 
 HINTS = {"batch": 4, "length": 50, "width": 223}
+AS_FUNCTIONS = _WALKS + 2
+"""Evaluations of which the last are those of a generated function."""
 
 
 def of(hints: dict[str, int] = HINTS, narrows: bool = False, **ranges: int) -> tuple[Trace, dict[str, int]]:
@@ -192,10 +195,36 @@ def test_functions_of_sizes_take_any_names_numbers_and_lengths() -> None:
     huge = 10**5000 * sizes["1"]
     assert huge - sizes["sizes"] > 10**5000
     other = {name: 2 + number % 3 for number, name in enumerate(names)}
-    assert Values([total])(other).tolist() == [sum([size // 2 for size in other.values()]) + 2**40]
     difference = huge - sizes["sizes"]
     assert isinstance(difference, Size)
-    assert Conditions([(Relation.NOT_NEGATIVE, difference)])(other)
+    values, holds = Values([total]), Conditions([(Relation.NOT_NEGATIVE, difference)])
+    for _ in range(AS_FUNCTIONS):
+        assert values(other).tolist() == [sum([size // 2 for size in other.values()]) + 2**40]
+        assert holds(other)
+
+
+def test_sizes_may_be_nested_more_deeply_than_calls() -> None:
+    _, sizes = of({"length": 50})
+    nested, expected = sizes["length"], 77
+    for _ in range(sys.getrecursionlimit() + 1):
+        nested, expected = (nested * 3 + 200) // 4, (expected * 3 + 200) // 4
+    values = Values([nested])
+    for _ in range(AS_FUNCTIONS):
+        assert values({"length": 77}).tolist() == [expected]
+
+
+def test_the_first_evaluations_and_those_of_a_function_are_alike() -> None:
+    trace, sizes = of({"batch": 5, "length": 50})
+    batch, length = sizes["batch"], sizes["length"]
+    with trace.within(trace.dimensions) as guards:
+        assert length % batch == 0
+        assert length > 3
+    values = Conditions(guards, [length // batch, greatest(length - 60, batch)])
+    met, broken, divided = [
+        [values.values({"batch": number, "length": 60}) for _ in range(AS_FUNCTIONS)] for number in (12, 7, 0)
+    ]
+    assert {each if each is None else tuple(each) for each in met} == {(5, 12)}
+    assert broken == divided == [None] * AS_FUNCTIONS
 
 
 def test_division_by_zero_is_refused() -> None:

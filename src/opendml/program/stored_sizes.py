@@ -100,14 +100,18 @@ class ReadSizes:
 
     def __init__(self, table: dict[str, Any], trace: Trace | None = None) -> None:
         own = trace or Trace({})
+        if trace is None:
+            # Atoms keep their numbers, so that terms keep their order.
+            own.atoms += [
+                Atom(name, *[None if each is None else _written(each) for each in parts])
+                for name, *parts in table["atoms"]
+            ]
+            self._sizes = [own.of(_written(each)) for each in table["polynomials"]]
+            return
         numbers = list[int]()
-        for name, above, below in table["atoms"]:
-            parts = [None if each is None else _polynomial(each, numbers) for each in (above, below)]
-            if trace is None:
-                numbers.append(len(own.atoms))
-                own.atoms.append(Atom(name, *parts))
-            else:
-                numbers.append(own.number(name, *parts))
+        for name, *parts in table["atoms"]:
+            above, below = (None if each is None else _polynomial(each, numbers) for each in parts)
+            numbers.append(own.number(name, above, below))
         self._sizes = [own.of(_polynomial(each, numbers)) for each in table["polynomials"]]
 
     def __call__(self, data: Any) -> Any:
@@ -126,6 +130,11 @@ class ReadSizes:
     def guards(self, data: Iterable[tuple[int, Any]]) -> list[tuple[Relation, Any]]:
         """Return the guards of some JSON."""
         return [(Relation(relation), self(number)) for relation, number in data]
+
+
+def _written(data: Any) -> Polynomial:
+    """Return a polynomial over atoms that have the numbers of the JSON."""
+    return tuple([(tuple(monomial), factor) for monomial, factor in data])
 
 
 def _polynomial(data: Any, numbers: Sequence[int]) -> Polynomial:

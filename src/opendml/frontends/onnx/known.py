@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from importlib.util import find_spec
@@ -87,6 +88,10 @@ _DATA_OF_NODES = 7, 1, 5, 5, 9
 _KIND = "plan"
 _Form = tuple[tuple[tuple[str, Form], ...], Bucket]
 """The form of a run, and the bucket of its dimensions."""
+
+
+class _DamagedPlanError(Exception):
+    """The constants of a plan cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -458,18 +463,26 @@ class KnownModel(Locked):
             models: has the memory that all sizes share.
         """
         try:
-            constants = {number: self._constant(places[number][0]) for number in constants_of(executable)}
-            identities = {number: _identity(places[number][1]) for number in constants}
+            identities = {number: _identity(places[number][1]) for number in constants_of(executable)}
         except _DAMAGED as error:
             log.debug("the constants of a known plan cannot be read: %s", error)
             return False
         own = sum(each.size for each in executable.kept)
         meter().require_memory(own, "the prepared tensors of a graph")
 
-        def fill(addresses: Sequence[int], wanted: Container[int]) -> None:
-            _fill(executable, constants, addresses, wanted)
+        def fill(addresses: Sequence[int], wanted: Collection[int]) -> None:
+            if wanted:
+                try:
+                    constants = {number: self._constant(places[number][0]) for number in identities}
+                except _DAMAGED as error:
+                    raise _DamagedPlanError from error
+                _fill(executable, constants, addresses, wanted)
 
-        kept = kept_memory(executable, self.backend, identities, models.shared.constants, fill)
+        try:
+            kept = kept_memory(executable, self.backend, identities, models.shared.constants, fill)
+        except _DamagedPlanError as error:
+            log.debug("the constants of a known plan cannot be read: %s", error.__cause__)
+            return False
         plan.start(executable, kept, models.shared.arenas)
         return True
 
@@ -610,7 +623,7 @@ class KnownModel(Locked):
         return {_digest(self._at(begin, "u1", [end - begin])): begin for begin, end in spans}
 
     def _at(self, offset: int, dtype: str, sizes: Sequence[int]) -> Array:
-        type, count = type_of(dtype), int(np.prod(sizes, dtype=np.int64))
+        type, count = type_of(dtype), math.prod(sizes)
         return np.frombuffer(self.content, np.uint8, count * type.itemsize, offset).view(type).reshape(sizes)
 
     def _constant(self, place: Sequence[Any]) -> Array:
@@ -630,7 +643,7 @@ def _fill(
     executable: Executable,
     constants: Mapping[int, Array],
     addresses: Sequence[int],
-    wanted: Container[int],
+    wanted: Collection[int],
 ) -> None:
     """Run the initialization steps that fill the wanted parts of the memory at `addresses`."""
     places: dict[int, dict[int, int]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -82,7 +82,7 @@ def kept_memory(
     backend: DeviceBackend,
     identities: Mapping[int, Hashable],
     store: ConstantStore,
-    fill: Callable[[Sequence[int], Container[int]], object],
+    fill: Callable[[Sequence[int], Collection[int]], object],
 ) -> tuple[PreparedMemory, ...]:
     """Prepare those constants of an executable that the store does not have.
 

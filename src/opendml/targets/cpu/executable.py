@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from operator import setitem
 from struct import Struct
 from typing import Any
@@ -78,23 +78,28 @@ class Job:
 _NONE = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InitializationStep:
     """A step of the initialization.
 
     Args:
-        job: its launches.
+        make_job: makes the job that has its launches. It is made once, and only if the step runs.
         constants: the numbers of the constants that it reads.
         kept: the memory that it fills.
         buffers: the buffers of this memory.
         between: buffers and bytes of tensors that only the step reads.
     """
 
-    job: Job
+    make_job: Callable[[], Job]
     constants: frozenset[int]
     kept: list[Kept]
     buffers: list[int]
     between: list[tuple[int, int]]
+
+    @cached_property
+    def job(self) -> Job:
+        """Its launches."""
+        return self.make_job()
 
     @property
     def is_traced(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from copy import copy
@@ -338,7 +339,8 @@ def _steps(
             )
             for each in packed
         ]
-        job = _job(
+        job = functools.partial(
+            _job,
             [each for each, _ in launches],
             [code for _, code in launches],
             threads,

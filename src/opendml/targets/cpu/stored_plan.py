@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,7 @@ def plan_from_json(data: dict[str, Any], read: Numbers = _plain_number) -> CpuPa
         return None
     steps = [
         InitializationStep(
-            _job_from_json(step["job"], codes),
+            partial(_job_from_json, step["job"], codes),
             frozenset(step["constants"]),
             [
                 Kept(size, Recipe(text, tuple(read)), number, is_computed, reads_unaligned=reads_unaligned)
