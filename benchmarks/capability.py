@@ -16,8 +16,8 @@ def restricted(capability: str | None) -> Iterator[None]:
 
     It must be entered before anything is compiled, since LLVM's target is made once.
     """
-    from opendml.targets.cpu.engine import runtime_addresses
     from opendml.targets.cpu.machine import assumed, detected
+    from opendml.targets.cpu.machine_code import runtime_addresses
 
     if capability is None:
         yield

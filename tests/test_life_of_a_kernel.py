@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(ROOT.glob("docs/design/life_of_a_kernel/[!i]*.md"))
 PACKAGE = ROOT / "src" / "opendml"
-MOST_LINES, MOST_FILES = 40, 25
+MOST_LINES, MOST_FILES = 40, 27
 RECORDER = """
 import json, sys
 

@@ -31,7 +31,7 @@ import numpy as np
 import opendml as dml
 from opendml.frontends import dxdispatch
 from opendml.targets import object_cache
-from opendml.targets.cpu import engine
+from opendml.targets.cpu import machine_code
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 
@@ -180,7 +180,7 @@ def _cold() -> Iterator[Path]:
     with TemporaryDirectory() as folder, ExitStack() as patches:
         path = Path(folder)
         patches.enter_context(mock.patch.dict(os.environ, OPENDML_CACHE_DIRECTORY=str(path / "cache")))
-        patches.enter_context(mock.patch.object(engine, "_codes", {}))
+        patches.enter_context(mock.patch.object(machine_code, "_codes", {}))
         patches.enter_context(mock.patch.object(object_cache, "_known", None))
         patches.enter_context(mock.patch.object(object_cache, "_warned", {str(path / "cache")}))
         yield path

@@ -14,7 +14,7 @@ import onnx
 import pytest
 
 import opendml as dml
-from opendml.targets.cpu import engine, planning
+from opendml.targets.cpu import machine_code, planning
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[batch, n] x, int64[batch, 1] i) => (float[batch, n] y) {
@@ -131,7 +131,7 @@ def test_progress_and_logs_say_what_is_compiled_and_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path))
-    monkeypatch.setattr(engine, "_codes", {})
+    monkeypatch.setattr(machine_code, "_codes", {})
     with caplog.at_level(logging.DEBUG, "opendml"):
         for progress in (True, False):
             model = onnx_model(progress=progress)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.targets.cpu import compile_workers, engine, ir, planning
+from opendml.targets.cpu import compile_workers, engine, ir, machine_code, planning
 from opendml.targets.cpu.compile_workers import Worker, WorkerLostError, WorkerPool, worker_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.object_code import Effort
@@ -100,7 +100,7 @@ def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A process with nothing compiled and an empty cache, on two cores."""
     monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setenv("OPENDML_THREADS", "2")
-    monkeypatch.setattr(engine, "_codes", {})
+    monkeypatch.setattr(machine_code, "_codes", {})
     return monkeypatch
 
 
@@ -109,7 +109,7 @@ def test_a_graph_is_the_same_whatever_becomes_of_workers(fate: str, cold: pytest
     with cold.context() as patch:
         patch.setattr(engine, "worker_count", lambda kernels, threads: 0)
         expected = chain()
-    cold.setattr(engine, "_codes", {})
+    cold.setattr(machine_code, "_codes", {})
     used: list[Any] = []
 
     class Counted(Worker):
@@ -122,7 +122,7 @@ def test_a_graph_is_the_same_whatever_becomes_of_workers(fate: str, cold: pytest
                 self._process.kill()
 
     cold.setattr(compile_workers, "Worker", Counted)
-    cold.setattr(engine, "read_object", lambda key: None)
+    cold.setattr(machine_code, "read_object", lambda key: None)
     assert chain() == expected
     assert len(used) == (0 if fate == "cannot be started" else 2)
     assert all(each._process.poll() is not None for each in used)

@@ -21,7 +21,7 @@ import opendml as dml
 from opendml.cli import main
 from opendml.runtime.graphs import shared
 from opendml.targets import compiled_files, object_cache
-from opendml.targets.cpu import engine, executable, planning
+from opendml.targets.cpu import engine, executable, machine_code, planning
 from tests.conftest import MadeOnce
 
 Array = np.ndarray[Any, Any]
@@ -69,7 +69,7 @@ class Machine:
 
     def of(self, run: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
         """Return the result of `run` as if in a new process, and what it took."""
-        self._patch.setattr(engine, "_codes", {})
+        self._patch.setattr(machine_code, "_codes", {})
         self.counts |= dict.fromkeys(self.counts, 0)
         return run(), dict(self.counts)
 

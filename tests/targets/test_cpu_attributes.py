@@ -26,11 +26,12 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import MultiheadAttentionMaskType, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
-from opendml.targets.cpu import engine, ir
+from opendml.targets.cpu import engine, ir, machine_code
 from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.engine import compile_object, effort_for
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
+from opendml.targets.cpu.machine_code import MachineCode
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.planning import compile_plan
 from opendml.targets.cpu.table_math import expand, expand_narrow, looked_up
@@ -68,10 +69,10 @@ VALUES = np.concatenate(
 
 
 @pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> dict[str, engine.MachineCode]:
+def compilations(monkeypatch: pytest.MonkeyPatch) -> dict[str, MachineCode]:
     """The kernels that are compiled from now on."""
-    found: dict[str, engine.MachineCode] = {}
-    monkeypatch.setattr(engine, "_codes", found)
+    found: dict[str, MachineCode] = {}
+    monkeypatch.setattr(machine_code, "_codes", found)
     return found
 
 
@@ -91,7 +92,10 @@ def ordinary(count: int) -> Iterator[float]:
     ],
 )
 def test_twenty_alphas_are_one_compilation(
-    name: str, others: dict[str, float], type: dml.TensorDataType, compilations: dict[str, engine.MachineCode]
+    name: str,
+    others: dict[str, float],
+    type: dml.TensorDataType,
+    compilations: dict[str, MachineCode],
 ) -> None:
     tensor = dml.TensorDesc(type, [1000])
     for alpha in ordinary(20):
@@ -107,7 +111,9 @@ def test_celu_divides_nothing_by_alpha_but_one(data_type: dml.TensorDataType) ->
     assert all(re.search(r"fdiv .*0x3FF0000000000000\)?, ", line) for line in quotients)
 
 
-def test_other_epsilons_bounds_and_fills_compile_nothing(compilations: dict[str, engine.MachineCode]) -> None:
+def test_other_epsilons_bounds_and_fills_compile_nothing(
+    compilations: dict[str, MachineCode],
+) -> None:
     x = np.ones((2, 3, 4, 5), np.float32)
     for number in ordinary(5):
         dml.mean_variance_normalization1(x, axes=[2, 3], epsilon=number)
@@ -117,7 +123,9 @@ def test_other_epsilons_bounds_and_fills_compile_nothing(compilations: dict[str,
     assert len(compilations) == 4
 
 
-def test_layers_that_differ_in_attributes_share_kernels(compilations: dict[str, engine.MachineCode]) -> None:
+def test_layers_that_differ_in_attributes_share_kernels(
+    compilations: dict[str, MachineCode],
+) -> None:
     graph = dml.Graph()
     value = graph.input("x", dml.FLOAT32, [1, 2, 8, 8])
     for number in ordinary(36):

@@ -16,7 +16,7 @@ from opendml.program.node import contraction, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
-from opendml.targets.cpu import engine
+from opendml.targets.cpu import machine_code
 from opendml.targets.cpu.contraction.launches import launches_of
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
@@ -39,7 +39,7 @@ FEATURES = {
     "words": (64, "avx512f"),
 }
 """Bytes of a vector, and the features, of processors that pack differently."""
-CODES: dict[str, dict[str, engine.MachineCode]] = {name: {} for name in FEATURES}
+CODES: dict[str, dict[str, machine_code.MachineCode]] = {name: {} for name in FEATURES}
 PACKED = {"bytes": ("INT8", "UINT8"), "pairs": ("INT16", "INT16"), "words": ("INT32", "INT32")}
 
 
@@ -62,9 +62,9 @@ def packed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     if "amx" in features and not host.has("amx-int8"):
         pytest.skip("this processor has no matrix registers")
     # Code is kept by its pattern, for one machine.
-    monkeypatch.setattr(engine, "_codes", CODES[request.param])
-    monkeypatch.setattr(engine, "_cached", lambda text, symbols: None)
-    monkeypatch.setattr(engine, "write_object", lambda key, code: None)
+    monkeypatch.setattr(machine_code, "_codes", CODES[request.param])
+    monkeypatch.setattr(machine_code, "_cached", lambda text, symbols: None)
+    monkeypatch.setattr(machine_code, "write_object", lambda key, code: None)
     with assumed(with_features(vector_bytes, features)):
         yield PACKED[request.param.split()[0]]
 

@@ -20,7 +20,7 @@ import opendml as dml
 from opendml import Device, Unsupported
 from opendml.runtime.memory.host_array import Array
 from opendml.signals import deferred_signals
-from opendml.targets.cpu import engine
+from opendml.targets.cpu import engine, machine_code
 from opendml.targets.cpu import pool as pool_module
 from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.pool import Pool, pool
@@ -284,13 +284,13 @@ def test_an_interrupt_waits_for_the_end_of_a_compilation(monkeypatch: pytest.Mon
         return kernel_assembly(pattern)
 
     monkeypatch.setattr(engine, "kernel_assembly", interrupted)
-    monkeypatch.setattr(engine, "read_object", lambda _: None)
-    monkeypatch.setattr(engine, "_codes", {})
+    monkeypatch.setattr(machine_code, "read_object", lambda _: None)
+    monkeypatch.setattr(machine_code, "_codes", {})
     before = signal.getsignal(signal.SIGINT)
     x = np.linspace(-2, 2, 37, dtype=np.float32)
     with pytest.raises(KeyboardInterrupt):
         dml.activation_celu(x, alpha=0.8125)
-    assert list(engine._codes) == [engine._key(text) for text in texts]
+    assert list(machine_code._codes) == [machine_code.key_of(text) for text in texts]
     assert len(texts) == 1
     assert signal.getsignal(signal.SIGINT) is before
     expected = np.where(x > 0, x, 0.8125 * np.expm1(x / 0.8125))
@@ -304,8 +304,8 @@ def test_an_interrupt_of_a_compilation_that_fails_is_not_lost(monkeypatch: pytes
         raise Unsupported("no such code")
 
     monkeypatch.setattr(engine, "kernel_assembly", failing)
-    monkeypatch.setattr(engine, "read_object", lambda _: None)
-    monkeypatch.setattr(engine, "_codes", {})
+    monkeypatch.setattr(machine_code, "read_object", lambda _: None)
+    monkeypatch.setattr(machine_code, "_codes", {})
     with pytest.raises(KeyboardInterrupt) as error:
         dml.activation_celu(np.ones(37, np.float32), alpha=0.9375)
     assert isinstance(error.value.__context__, Unsupported)
@@ -410,8 +410,9 @@ MODE_ASSEMBLY = {
 @pytest.fixture(scope="module")
 def exchange_mode() -> Callable[[int], int]:
     """Sets the mode of the calling thread, and returns the one before."""
-    from opendml.targets.cpu.engine import compile_object, load_object
+    from opendml.targets.cpu.engine import compile_object
     from opendml.targets.cpu.machine import machine
+    from opendml.targets.cpu.machine_code import load_object
 
     triple = machine().triple
     architecture = triple.split("-")[0].replace("arm64", "aarch64")

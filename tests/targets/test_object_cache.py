@@ -21,7 +21,7 @@ import pytest
 import opendml as dml
 from opendml import folders
 from opendml.targets import object_cache
-from opendml.targets.cpu import engine
+from opendml.targets.cpu import machine_code
 from opendml.targets.object_cache import read_object, write_object
 
 KEY, OTHER = "0" * 64, "1" * 64
@@ -210,7 +210,7 @@ def test_swapped_files_change_no_result(tmp_path: Path, monkeypatch: pytest.Monk
     x = np.linspace(-2, 2, 37, dtype=np.float32)
 
     def results() -> list[bytes]:
-        monkeypatch.setattr(engine, "_codes", {})
+        monkeypatch.setattr(machine_code, "_codes", {})
         found = []
         for function in (dml.activation_relu, dml.activation_tanh):
             graph = dml.Graph()

@@ -14,7 +14,7 @@ import opendml as dml
 from opendml.program.digest import program_digest
 from opendml.runtime.program import program_of
 from opendml.targets import object_cache
-from opendml.targets.cpu import engine, planning, stored_plan
+from opendml.targets.cpu import machine_code, planning, stored_plan
 from opendml.targets.cpu.machine import assumed, machine
 from tests.plans import check_words
 from tools.machines import PROCESSORS
@@ -58,7 +58,7 @@ class Cache:
 
     def in_new_process(self) -> Cache:
         """Forget the machine code of this process, and begin to count."""
-        self._patch.setattr(engine, "_codes", {})
+        self._patch.setattr(machine_code, "_codes", {})
         self.fused = self.scheduled = 0
         return self
 
@@ -271,11 +271,11 @@ def test_programs_that_compute_something_else_have_other_digests() -> None:
 
 
 def test_keys_of_code_follow_the_machine_that_is_assumed() -> None:
-    own = engine.environment()
+    own = machine_code.environment()
     with assumed(PROCESSORS["avx2"]):
-        other = engine.environment()
+        other = machine_code.environment()
     assert PROCESSORS["avx2"].features in other
-    assert engine.environment() == own
+    assert machine_code.environment() == own
     assert own != other or machine().features == PROCESSORS["avx2"].features
     with assumed(replace(machine(), vector_bytes=2 * machine().vector_bytes)):
-        assert engine.environment() != own
+        assert machine_code.environment() != own

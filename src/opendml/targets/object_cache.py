@@ -139,7 +139,8 @@ def read_object(key: str, kind: str = "o") -> bytes | None:
 
     Args:
         key: 64 hexadecimal digits, which stand for all that the object depends on.
-        kind: "o" (machine code), "plan", or "file" (the record of a compiled file).
+        kind: "o" (machine code), "plan", "file" (the record of a compiled file), or "host" (what LLVM tells
+            of this computer).
 
     Raises:
         InvalidArgument: OPENDML_CACHE_BYTES is no whole number.

@@ -18,7 +18,7 @@ import numpy as np
 from opendml.late_dataclass import dataclass
 from opendml.program.sizes import is_traced
 from opendml.targets.arenas import Arenas
-from opendml.targets.cpu.engine import MachineCode
+from opendml.targets.cpu.machine_code import MachineCode
 from opendml.targets.cpu.native import HEADER, LAUNCH, PARAMETERS, TABLE, THREADS
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.scratch import Scratch

@@ -12,12 +12,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import llvmlite.binding as llvm
-
-from opendml.across_forks import compiling
 from opendml.errors import Unsupported
 from opendml.late_dataclass import dataclass
 from opendml.targets.common.machine import Machine
+from opendml.targets.cpu.host_facts import host_facts
 from opendml.targets.cpu.threads import available_threads
 
 _MEMORY_RATE = 4.0
@@ -131,27 +129,26 @@ def assumed(other: CpuMachine) -> Iterator[None]:
 @cache
 def detected() -> CpuMachine:
     """Return this machine; the errors are those of `machine`."""
-    with compiling:
-        features = llvm.get_host_cpu_features()
-        triple, name = llvm.get_process_triple(), llvm.get_host_cpu_name()
-        has_registers = features.get("amx-tile") and _may_use_matrix_registers()
-    if triple.startswith("x86_64"):
-        missing = [name for feature, name in _NEEDED.items() if not features.get(feature)]
+    host = host_facts()
+    features = host.features.split(",")
+    has_registers = "+amx-tile" in features and _may_use_matrix_registers()
+    if host.triple.startswith("x86_64"):
+        missing = [name for feature, name in _NEEDED.items() if f"+{feature}" not in features]
         if missing:
             raise Unsupported(
                 f"cpu: this processor has no {' and no '.join(missing)}, which x86-64 processors have "
                 'from 2013 on; use the device "reference"'
             )
-    vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
-    host = CpuMachine(
-        name,
-        features.flatten(),
-        triple,
+    vector_bytes = 64 if "+avx512f" in features else 32 if "+avx2" in features else 16
+    found = CpuMachine(
+        host.name,
+        host.features,
+        host.triple,
         vector_bytes,
         _cache_bytes(2) or 512 * 1024,
         min(_cache_bytes(3) or 16 * 1024 * 1024, _LAST_CACHE_SHARE * (os.cpu_count() or 1)),
     )
-    return host if has_registers else host.without_matrix_registers
+    return found if has_registers else found.without_matrix_registers
 
 
 def _may_use_matrix_registers() -> bool:

@@ -1,4 +1,4 @@
-"""From LLVM assembly to object files, in this process or as the program of a worker process.
+"""From LLVM assembly to object files and linked code, in this process or as the program of a worker process.
 
 llvmlite lets one thread of a process call LLVM at a time. So other cores are used by processes
 (`compile_workers`), which run this file: it imports nothing but llvmlite.
@@ -6,9 +6,11 @@ llvmlite lets one thread of a process call LLVM at a time. So other cores are us
 
 from __future__ import annotations
 
+import itertools
 import signal
 import struct
 import sys
+from collections.abc import Sequence
 from enum import Enum
 from functools import cache
 from typing import BinaryIO
@@ -72,6 +74,31 @@ def _options(level: int) -> llvm.PipelineTuningOptions:
         options.loop_interleaving
     ) = False
     return options
+
+
+_libraries: list[llvm.ResourceTracker] = []
+_numbers = itertools.count()
+
+
+def linked_by_llvm(code: bytes, symbols: Sequence[str], target: llvm.TargetMachine) -> dict[str, int]:
+    """Link an object file into this process, for its life, and return the addresses of its symbols.
+
+    Raises:
+        RuntimeError: it cannot be linked. Nothing is left of it.
+    """
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    library = builder.link(_jit(target), f"opendml{next(_numbers)}")
+    _libraries.append(library)
+    return {symbol: int(library[symbol]) for symbol in symbols}
+
+
+@cache
+def _jit(target: llvm.TargetMachine) -> llvm.LLJIT:
+    # It gives an object one piece of memory. RuntimeDyld, LLVM's default, takes one for each section, and
+    # ends the process where these lie more than 2 GiB apart.
+    return llvm.create_lljit_compiler(target, use_jit_link=True)
 
 
 def serve(given: BinaryIO, answers: BinaryIO) -> None:

@@ -30,10 +30,11 @@ from opendml.program.sizes import greatest, hint_of, is_traced
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.contraction.image import image_dimensions_of
 from opendml.targets.cpu.contraction.tiling import packs_unaligned
-from opendml.targets.cpu.engine import KernelCompiler, MachineCode
+from opendml.targets.cpu.engine import KernelCompiler
 from opendml.targets.cpu.executable import CpuExecutable, CpuParts, InitializationStep, Job
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine_code import MachineCode
 from opendml.targets.cpu.native import (
     BACKWARDS,
     FIRST,

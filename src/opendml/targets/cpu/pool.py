@@ -14,7 +14,7 @@ import numpy as np
 from opendml.across_forks import compiling
 from opendml.errors import Error, Unsupported
 from opendml.signals import deferred_signals
-from opendml.targets.cpu.engine import runtime_addresses
+from opendml.targets.cpu.machine_code import runtime_addresses
 from opendml.targets.cpu.native import MISSING, POOL_WORDS, WORK_LOST, WORKERS_MISSING
 
 # What every dispatch calls has no types of arguments: all are objects of ctypes, and converting them to such

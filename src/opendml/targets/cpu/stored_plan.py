@@ -26,9 +26,15 @@ from opendml.program.digest import program_digest
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.compiled_files import recorder
-from opendml.targets.cpu.engine import MachineCode, codes_of_keys, environment, forget_codes, note_runtime
 from opendml.targets.cpu.executable import CpuParts, InitializationStep, Job
 from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine_code import (
+    MachineCode,
+    codes_of_keys,
+    environment,
+    forget_codes,
+    note_runtime,
+)
 from opendml.targets.cpu.native import HEADER, LAUNCH
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
