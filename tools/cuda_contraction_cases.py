@@ -67,6 +67,11 @@ def _matrix_products() -> Iterator[Case]:
         yield _case(f"{type} strided", 50, strided)
         yield _case(f"{type} misaligned", 50, strided, offset=1)
 
+    for turned_a, turned_b in itertools.product((False, True), repeat=2):
+        # Bits of numbers near 1, whose products have sums without rounding errors.
+        program = of_bfloat16((37, 50, 33), turned_a, turned_b, batch=1 + turned_b)
+        yield _case(f"BFLOAT16 odd {turned_a:d}{turned_b:d}", 33, program, mean=0x3F80, deviation=20)
+
 
 def _tiles_of_the_copy_engine() -> Iterator[Case]:
     """Yield products whose rows are multiples of 16 bytes, in each order."""
@@ -75,9 +80,8 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
         name = f"{type} copied {sizes} {turned_a:d}{turned_b:d}"
         yield _case(name, sizes[2], _product(type, *sizes, turned_a, turned_b))
     for turned_a, turned_b in itertools.product((False, True), repeat=2):
-        # Bits of numbers near 1, whose products have sums without rounding errors.
         sizes = (136, 72, 40) if turned_a else (200, 192, 64)
-        program = _of_bfloat16(sizes, turned_a, turned_b)
+        program = of_bfloat16(sizes, turned_a, turned_b)
         yield _case(f"BFLOAT16 copied {turned_a:d}{turned_b:d}", 40, program, mean=0x3F80, deviation=20)
     yield _case("FLOAT32 copied, few rows", 500, _product("FLOAT32", 13, 100, 500, False, True, 2))
     type, columns = "FLOAT16", Strided((1, 1, 72, 104), (0, 0, 1, 72))
@@ -93,12 +97,14 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
         yield _case(f"{type} GEMM {m}x{n}x{k}", k, _product(type, m, n, k, False, True, 2, c=c))
 
 
-def _of_bfloat16(sizes: tuple[int, int, int], a_turned: bool, b_turned: bool) -> Program:
-    """Return a product of matrices of BFLOAT16 with one more that is added, rounded to BFLOAT16."""
+def of_bfloat16(
+    sizes: tuple[int, int, int], a_turned: bool = False, b_turned: bool = False, batch: int = 1
+) -> Program:
+    """Return products of matrices of BFLOAT16 with one more that is added, rounded to BFLOAT16."""
     graph, (m, n, k) = dml.Graph(), sizes
-    a = graph.input("a", "bfloat16", (1, 1, k, m) if a_turned else (1, 1, m, k))
-    b = graph.input("b", "bfloat16", (1, 1, n, k) if b_turned else (1, 1, k, n))
-    c = graph.input("c", "bfloat16", (1, 1, m, n))
+    a = graph.input("a", "bfloat16", (1, batch, k, m) if a_turned else (1, batch, m, k))
+    b = graph.input("b", "bfloat16", (1, batch, n, k) if b_turned else (1, batch, k, n))
+    c = graph.input("c", "bfloat16", (1, batch, m, n))
     trans_a, trans_b = ("TRANSPOSE" if turned else "NONE" for turned in (a_turned, b_turned))
     sums = dml.gemm(a, b, trans_a=trans_a, trans_b=trans_b)
     return carried(graph.compile({"y": (sums + c).rounded()}, "reference")._program)
@@ -213,6 +219,8 @@ def _short_sums() -> Iterator[Case]:
         last = ("input", "filter", "output") if number % 2 else ("input", "output")
         program = convolved("FLOAT16", images, window, lies_last=last, **form)
         yield Case(f"short sums FLOAT16 {images} {window} {form}", program, absolute=48 * _ERROR)
+    program = _windows_of_bfloat16((2, 3, 14, 12), (16, 3, 3), 2)
+    yield Case("short sums BFLOAT16", program, mean=0x3F80, deviation=20)
 
 
 def _windows_of_the_copy_engine() -> Iterator[Case]:

@@ -33,7 +33,7 @@ from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule, table_of
-from opendml.targets.cuda.schedule_contraction import CudaProductQuery
+from opendml.targets.cuda.schedule_contraction import TILES, CudaProductQuery
 from opendml.targets.cuda.schedule_depthwise import DEPTHWISE
 from opendml.targets.cuda.schedule_scans import LineSpan, construct_scan
 from opendml.targets.cuda.schedule_short_sums import SHORT_SUMS
@@ -46,7 +46,7 @@ from tests.plans import NETWORKS, traced_program
 from tests.programs import sources
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
-from tools.cuda_contraction_cases import contraction_cases, convolved
+from tools.cuda_contraction_cases import contraction_cases, convolved, of_bfloat16
 from tools.cuda_emulator import COMPILER, MACHINE, emulated
 from tools.cuda_tiles import in_tiles
 
@@ -87,6 +87,8 @@ def _chosen() -> dict[CudaMode, list[Run]]:
                     bool(constants[name]) for name in ("REGISTER_UNITS", "SHARED_UNITS", "REREADS", "TEAM")
                 )
                 way += constants["STAGES"] > 1, constants["HAS_ELEMENTS"], constants["SPAN"] > 32
+            if pattern.mode in (CudaMode.MMA, CudaMode.SHORT_SUMS):
+                more.add((pattern.mode, pattern.loads[0].type))
             if pattern.mode is CudaMode.SHORT_SUMS:
                 way += *(constants[name] for name in ("UNIT", "GUARDED", "PADDED")), launch.grid > 1
             elif "UNIT" in constants:
@@ -293,6 +295,31 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
     assert error > 1
 
 
+def test_tensor_cores_multiply_all_numbers_of_bfloat16() -> None:
+    """Infinities, NaN with any bits, and subnormal numbers, in either factor."""
+    sizes = m, n, k = 37, 50, 33
+    given, generator = of_bfloat16(sizes), np.random.default_rng(1)
+    a, b, c = (
+        (generator.normal(size=each).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        for each in ((m, k), (k, n), (m, n))
+    )
+    a[0, 3], a[1, 5], a[2], b[9, 4], b[1, 5], c[0, 0] = 0x7F80, 0x7F81, 1, 0xFF80, 0xFFC5, 0x7FFF
+    b[:, 7] = 0x8001
+    found = np.empty_like(c)
+    tile = next(each for each in TILES if each.mode is CudaMode.MMA and each.rows == 64)
+    with emulated():
+        instance = CudaExecutable(given, scheduler=partial(in_tiles, tile, 1)).instantiate()
+        for number, tensor in enumerate((a, b, c, found)):
+            instance.bind(number, tensor.ctypes.data)
+        instance.dispatch()
+    x, y, z, result = ((each.astype(np.uint32) << 16).view(np.float32) for each in (a, b, c, found))
+    with np.errstate(invalid="ignore"):
+        wanted = x.astype(np.float64) @ y + z
+        np.testing.assert_allclose(result, wanted, rtol=2**-8, atol=2e-6 * k)
+    assert np.isnan(result).sum() > n
+    np.testing.assert_array_equal(result[np.isinf(wanted)], wanted[np.isinf(wanted)])
+
+
 @pytest.mark.parametrize(
     ("form", "modes"),
     [
@@ -303,11 +330,11 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
             "(2, 40, 9, 7) (72, 3, 1) 1",
             {CudaMode.WGMMA_BFLOAT16_WINDOWS},
         ),
-        ("(1, 3, 24, 30) (40, 7, 7) 2", {CudaMode.POINTWISE, CudaMode.WGMMA_BFLOAT16_WINDOWS}),
+        ("(1, 3, 24, 30) (40, 7, 7) 2", {CudaMode.MMA}),
     ],
 )
 def test_convolutions_of_operators_compute_what_the_reference_does(form: str, modes: set[CudaMode]) -> None:
-    """The second has its channels innermost in images, but not in filters, which are copied."""
+    """The first has its channels outermost, and is copied."""
     (case,) = (case for case in contraction_cases() if f"CONVOLUTION {form} " in f"{case.name.upper()} ")
     with emulated():
         error, used = worst_of(case, schedule)

@@ -93,7 +93,7 @@ def test_strides_that_are_multiples_of_16_bytes_are_loaded_by_the_copy_engine(
     ("k", "capability", "modes"),
     [
         (1000, 90, [CudaMode.WGMMA_BFLOAT16]),
-        (1000, 80, [CudaMode.POINTWISE, CudaMode.FMA]),
+        (1000, 80, [CudaMode.MMA]),
         (1004, 90, [CudaMode.POINTWISE, CudaMode.POINTWISE, CudaMode.WGMMA_BFLOAT16]),
     ],
 )

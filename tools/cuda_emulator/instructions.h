@@ -114,10 +114,13 @@ DEVICE void add_products(Sum (&sums)[4], const unsigned (&a)[4], const unsigned 
     }
 }
 
-template <typename = half, typename = half>
+DEVICE float value_of(half, unsigned short bits) { return to_float(half{bits}); }
+DEVICE float value_of(unsigned short, unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }
+
+template <typename Element = half, typename = Element>
 DEVICE void multiply_matrices(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-    auto value = [](half, unsigned word, int i) { return to_float(half{(unsigned short)(word >> 16 * i)}); };
-    add_products<half, half>(sums, a, b, value);
+    auto value = [](Element, unsigned word, int i) { return value_of(Element(), (unsigned short)(word >> 16 * i)); };
+    add_products<Element, Element>(sums, a, b, value);
 }
 
 template <typename A, typename B>

@@ -20,9 +20,9 @@ Products. Tiles are copied to shared memory while the previous ones are multipli
 magnitudes; that costs 4 % of the time and halves the error of one sum. Loaders also compute operands (an
 activation, dequantized weights). `stored_operands.py` stores them first if that takes fewer cycles. 8-bit
 integers are multiplied as they are, with zero points from row and column sums. On compute capability 9.0,
-products of float16 and bfloat16 whose operands the copy engine can load use `wgmma`
+products of float16 and bfloat16 whose operands the copy engine can load use `wgmma`, others `mma`
 (`schedule_warpgroups.py`, `kernels/sm90`). Convolutions are implicit products there (`windows.py`), after a
-copy to channels-last order if that is faster (`channels_last.py`). Memory bounds sums of few float16
+copy to channels-last order if that is faster (`channels_last.py`). Memory bounds sums of few such
 products, as of first convolutions: warps load their rows into the registers of tensor cores
 (`schedule_short_sums.py`).
 

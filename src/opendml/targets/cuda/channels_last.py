@@ -277,7 +277,7 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
     """Return the copies of a form, found anew, and their number among the ways to copy; -1 if none pays."""
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
-    is_loaded = all(_padded_source(bits_of_bfloat16(each) or each) for each in shape.operands)
+    is_loaded = all(_padded_source(each) for each in shape.operands)
     is_suitable = is_loaded and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
         return _Copies(), -1

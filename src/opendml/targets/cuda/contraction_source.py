@@ -14,10 +14,12 @@ from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import ParameterStruct
-from opendml.targets.cuda.pattern import HALF_TILES, CudaMode
+from opendml.targets.cuda.pattern import SHORT_TILES, CudaMode
 from opendml.targets.cuda.position_source import loops_of_rows, positions, step_of
 from opendml.targets.cuda.source import Printer
 
+SHORT_TYPES = (ScalarType.FLOAT16, ScalarType.UINT16)
+"""Types of 16 bits that tensor cores multiply: FLOAT16, and UINT16 with the bits of BFLOAT16."""
 POSITIONS = "const Parameters& p, Offsets to, Index at"
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
@@ -49,8 +51,8 @@ class TilePrinter(Printer):
         the constant that says how long they are."""
         constants = dict(self.pattern.constants)
         more = []
-        if self.pattern.mode in HALF_TILES:
-            value = half_of(value)
+        if self.pattern.mode in SHORT_TILES:
+            value = stored_of(value)
         if self.pattern.mode is CudaMode.IMMA:
             value, *subtracted = difference(value) or ()
             more = self._shift(subtracted)

@@ -34,7 +34,7 @@ class CudaMode(Enum):
     FMA = "fma"
     """Sums of products in tiles, by ordinary arithmetic."""
     MMA = "mma"
-    """Sums of products of FLOAT16 in tiles, on tensor cores."""
+    """Sums of products of FLOAT16 or BFLOAT16 in tiles, on tensor cores."""
     IMMA = "imma"
     """Sums of products of integers of 8 bits in tiles, on tensor cores."""
     WGMMA = "wgmma"
@@ -56,7 +56,7 @@ class CudaMode(Enum):
     DEPTHWISE = "depthwise"
     """Convolutions of each channel alone, with channels last."""
     SHORT_SUMS = "short_sums"
-    """Sums of few products of FLOAT16, whose rows warps load into registers."""
+    """Sums of few products of FLOAT16 or BFLOAT16, whose rows warps load into registers."""
     FMA_CHAIN = "fma_chain"
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
@@ -67,8 +67,8 @@ class CudaMode(Enum):
     """A softmax between products of few queries, by ordinary arithmetic."""
 
 
-HALF_TILES = (CudaMode.MMA, CudaMode.MMA_CHAIN)
-"""The modes whose tiles are of FLOAT16, as tensor cores want them."""
+SHORT_TILES = (CudaMode.MMA, CudaMode.MMA_CHAIN)
+"""The modes whose tiles have elements of 16 bits, which tensor cores multiply."""
 WINDOW_MODES = (
     CudaMode.WGMMA_WINDOWS,
     CudaMode.WGMMA_BFLOAT16_WINDOWS,
@@ -99,7 +99,7 @@ COLLECTIVE = (
     CudaMode.FMA_CHAIN,
     CudaMode.WGMMA_CHAIN,
     CudaMode.FEW_ROWS_CHAIN,
-    *HALF_TILES,
+    *SHORT_TILES,
     *WARPGROUP_MODES,
 )
 """The modes whose code reads one element at a time, where it needs it."""

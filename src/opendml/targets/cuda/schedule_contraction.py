@@ -21,7 +21,7 @@ from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.common.launch import loop_words
 from opendml.targets.common.roles import count_of, loops_from_results, product_roles
-from opendml.targets.cuda.contraction_source import contraction_of, half_of
+from opendml.targets.cuda.contraction_source import SHORT_TYPES, contraction_of, stored_of
 from opendml.targets.cuda.costs import SIDE_BY_SIDE
 from opendml.targets.cuda.launch import CudaLaunch, Table, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
@@ -61,7 +61,7 @@ _PRODUCT_MODES = (CudaMode.WGMMA, CudaMode.WGMMA_BFLOAT16, CudaMode.WGMMA_BYTES)
 """Modes of warpgroups beside which no other tiles are estimated."""
 _FACTORS = {
     CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR,
-    CudaMode.WGMMA_BFLOAT16_WINDOWS: FMA_FACTOR,
+    CudaMode.WGMMA_BFLOAT16_WINDOWS: WINDOW_FACTOR,
     CudaMode.WGMMA_BYTE_WINDOWS: WINDOW_FACTOR,
     **dict.fromkeys(PARTS_MODES, FMA_FACTOR),
 }
@@ -431,11 +431,12 @@ _PARTS = {CudaMode.FMA: ("TM", "TN"), CudaMode.MMA: _OF_WARPS, CudaMode.IMMA: _O
 
 
 def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[CudaMode, tuple[Node, ...]]:
-    """Return how products are added, and what is multiplied: elements of FLOAT16, loaded or computed, or
-    integers of 8 bits before zero points are subtracted."""
-    halves = tuple(map(half_of, contraction.operands))
-    if all(each.type is ScalarType.FLOAT16 for each in halves):
-        return CudaMode.MMA, halves
+    """Return how products are added, and what is multiplied: elements of FLOAT16 or the bits of BFLOAT16,
+    loaded or computed, or integers of 8 bits before zero points are subtracted."""
+    stored = tuple(map(stored_of, contraction.operands))
+    for type in SHORT_TYPES:
+        if all(each.type is type for each in stored):
+            return CudaMode.MMA, stored
     bytes = [difference(each) for each in contraction.operands]
     if contraction.type is ScalarType.INT32 and all(each and is_still(kernel, each[1:]) for each in bytes):
         return CudaMode.IMMA, tuple(each[0] for each in bytes if each)

@@ -23,10 +23,10 @@ from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.compiler.prices import operation_count
 from opendml.late_dataclass import dataclass
-from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import least
+from opendml.targets.common.differences import BYTES
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.launch import loop_words
 from opendml.targets.common.pattern import Step
@@ -377,6 +377,8 @@ class WarpgroupShape:
 
     mode = CudaMode.MMA
     """The mode of contractions of this kind."""
+    types: tuple[ScalarType, ...] = (ScalarType.FLOAT16,)
+    """The types of their operands."""
     depth = _DEPTH
     """Elements along k of a tile."""
     products = 1.0
@@ -386,7 +388,7 @@ class WarpgroupShape:
     def __init__(self, shape: Shape, exchanged: bool = False) -> None:
         self._shape, self.kernel, self.accesses = shape, shape.kernel, shape.accesses
         self._exchanged = exchanged
-        a, b = self._operands_of(shape)
+        a, b = shape.operands
         m, n, k = (shape.loops[role] for role in ("m", "n", "k"))
         first = len(self.kernel.loads)
         is_along_m = m and n and self._is_contiguous(first, m[-1]) and not self._is_contiguous(first, n[-1])
@@ -399,10 +401,6 @@ class WarpgroupShape:
         self.m, self.n, self.k = (
             math.prod(loop.count for loop in loops) for loops in (self._rows, self._columns, k)
         )
-
-    def _operands_of(self, shape: Shape) -> Sequence[Node]:
-        """Return the operands as the copy engine loads them."""
-        return shape.operands
 
     @property
     def loops_k(self) -> int:
@@ -428,7 +426,8 @@ class WarpgroupShape:
 
     @property
     def _is_of_type(self) -> bool:
-        return self._shape.mode is self.mode and self._shape.is_summed
+        is_of_types = all(each.type in self.types for each in self._operands)
+        return self._shape.mode is self.mode and is_of_types and self._shape.is_summed
 
     def takes(self, tile: WarpgroupTile) -> bool:
         """Return whether boxes of the columns' operand fit a tile.
@@ -714,20 +713,14 @@ class WarpgroupShape:
 class Bfloat16Shape(WarpgroupShape):
     """A product of matrices of BFLOAT16, whose bits are UINT16 in memory."""
 
-    def _operands_of(self, shape: Shape) -> Sequence[Node]:
-        return [bits_of_bfloat16(each) or each for each in shape.operands]
-
-    @property
-    def _is_of_type(self) -> bool:
-        types = {each.type for each in self._operands}
-        is_float = self._shape.contraction.type is ScalarType.FLOAT32
-        return types == {ScalarType.UINT16} and is_float and self._shape.is_summed
+    types = (ScalarType.UINT16,)
 
 
 class BytesShape(WarpgroupShape):
     """A product of matrices of integers of 8 bits, which `wgmma` takes only if k is contiguous."""
 
     mode = CudaMode.IMMA
+    types = BYTES
     depth = ROW_BYTES
     products = 0.5
     begin_cycles, least_step, tile_cycles, store_rate = _OF_BYTES
@@ -739,14 +732,11 @@ class BytesShape(WarpgroupShape):
 class PartsShape(WarpgroupShape):
     """A product of FLOAT32 matrices, as products of TF32 parts."""
 
+    mode = CudaMode.FMA
+    types = (ScalarType.FLOAT32,)
     depth = ROW_BYTES // 4
     products = 6
     begin_cycles, least_step, tile_cycles = _OF_PARTS
-
-    @property
-    def _is_of_type(self) -> bool:
-        types = {self._shape.contraction.type, *(each.type for each in self._operands)}
-        return types == {ScalarType.FLOAT32} and self._shape.is_summed
 
 
 class ConvolutionShape(WarpgroupShape):
@@ -764,7 +754,7 @@ class ConvolutionShape(WarpgroupShape):
         if not self._is_of_type or shape.loops["batch"]:
             return
         m, n = shape.loops["m"], shape.loops["n"]
-        a, b = self._operands_of(shape)
+        a, b = shape.operands
         if any(each.operation is not Operation.SOURCE for each in (a, b)):
             return
         for image, rows, weights, filters in ((a, m, b, n), (b, n, a, m)):

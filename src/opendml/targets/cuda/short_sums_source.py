@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from opendml.compiler.kernel import number_of
-from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of, half_of
+from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of, stored_of
 from opendml.targets.cuda.cxx import function
+from opendml.targets.cuda.expression import TYPES
 
 ROLES = ("images", "lines", "pixels", "columns", "k")
 """The loops over rows of the pattern: over rows of the product from the outermost one inwards, over its
@@ -20,13 +21,14 @@ class ShortSumsPrinter(TilePrinter):
         """Return all of the generated code."""
         constants, total = dict(self.pattern.constants), contraction_of(self.values)
         images, filters = (
-            number_of(half_of(total.operands[number]))
+            number_of(stored_of(total.operands[number]))
             for number in (constants["IMAGES"], 1 - constants["IMAGES"])
         )
         arguments = "const Parameters& p, const Offsets& at"
         return "\n\n".join(
             [
                 *self.head(*ROLES),
+                f"typedef {TYPES[self.pattern.loads[images].type]} Element;",
                 function(
                     f"const char* image_at({arguments})", [f"return {self._address(images)} + p.before;"]
                 ),

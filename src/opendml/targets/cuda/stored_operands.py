@@ -17,7 +17,6 @@ from opendml.compiler.prices import operation_count
 from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.common.guards import loads_of
-from opendml.targets.cuda.channels_last import copies_of
 from opendml.targets.cuda.costs import instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import CudaMachine
@@ -76,8 +75,7 @@ _Ways = tuple[Sequence[Node], Callable[[Kernel], float]]
 def _ways_of_product(kernel: Kernel, machine: CudaMachine) -> _Ways:
     shape = _shape(kernel)
     is_other = not shape.is_summed or shape.mode is CudaMode.IMMA
-    is_copied = any(map(bits_of_bfloat16, shape.operands)) and bool(copies_of(kernel, machine).each)
-    operands = () if is_other or is_copied else _computed(kernel, _as_stored(shape.operands))
+    operands = () if is_other else _computed(kernel, _as_stored(shape.operands))
     return operands, lambda each: _cycles(_shape(each), machine)
 
 

@@ -9,10 +9,10 @@ from opendml.compiler.kernel import Kernel, number_of
 from opendml.compiler.loops import Loop
 from opendml.compiler.prices import operation_count
 from opendml.program.node import Node, Operation, ordered
-from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import BYTES
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.pattern import Step
+from opendml.targets.cuda.contraction_source import SHORT_TYPES
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.pattern import CudaAccess
 
@@ -30,7 +30,7 @@ where these lie along the rows."""
 
 
 class TiledOperand:
-    """An operand whose `rows` lie beside what is summed, `k`; tensor cores take elements of FLOAT16, and
+    """An operand whose `rows` lie beside what is summed, `k`; tensor cores take elements of 16 bits, and
     integers of 8 bits, which then lie along k.
 
     An operand that is only loaded is copied. Of one that is computed, a thread computes `unit` neighbours of
@@ -47,7 +47,7 @@ class TiledOperand:
         k: Sequence[Loop],
     ) -> None:
         self.element_bytes = value.type.bytes
-        half, self._bytes = value.type is ScalarType.FLOAT16, value.type in BYTES
+        is_short, self._bytes = value.type in SHORT_TYPES, value.type in BYTES
         self._alignments, self._batch = alignments, batch
         self._loaded = value.operation is Operation.SOURCE
         self._load = _data_load(value, kernel)
@@ -57,7 +57,7 @@ class TiledOperand:
         self.along_k = self._step("k") < self._step("rows") and not by_rows
         self._plain = self._loaded and not value.operands
         self._work = 0 if self._loaded else _work(value)
-        self.by_row = self._bytes or (self.along_k and half)
+        self.by_row = self._bytes or (self.along_k and is_short)
         turned = self.along_k is not self.by_row
         widest = self._widest() if self._plain and (self._bytes or not turned) else 1
         turned_bytes = turned and self._bytes

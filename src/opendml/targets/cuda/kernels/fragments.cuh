@@ -1,4 +1,4 @@
-// Pieces of matrices as tensor cores take them from shared memory, 16 x 8 sums at a time: of 16 products of FLOAT16, or of 32 of
+// Pieces of matrices as tensor cores take them from shared memory, 16 x 8 sums at a time: of 16 products of FLOAT16 or BFLOAT16, or of 32 of
 // integers of 8 bits.
 
 // 16 rows of 32 bytes from a row and a k on: as four pieces, of which the second lies below the first (`K_FIRST`: further along k).

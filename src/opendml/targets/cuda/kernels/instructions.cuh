@@ -203,13 +203,22 @@ DEVICE void load_matrices_transposed(unsigned (&to)[4], const char* row) {
                  : "memory");
 }
 
-// Adds the products of 16 x 16 and 16 x 8 numbers of FLOAT16, or of 16 x 32 and 32 x 8 integers of 8 bits, which the lanes of a
-// warp hold together.
-template <typename = half, typename = half>
+#define MULTIPLY_NUMBERS(TYPES) \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPES ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]) \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+
+template <typename>
+constexpr bool IS_BFLOAT16 = false;
+template <>
+constexpr bool IS_BFLOAT16<unsigned short> = true;
+
+// Adds the products of 16 x 16 and 16 x 8 numbers of FLOAT16 or BFLOAT16, or of 16 x 32 and 32 x 8 integers of 8 bits, which the
+// lanes of a warp hold together. BFLOAT16 are the bits of an unsigned short.
+template <typename Element = half, typename = Element>
 DEVICE void multiply_matrices(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    if constexpr (IS_BFLOAT16<Element>) MULTIPLY_NUMBERS("bf16.bf16");
+    else MULTIPLY_NUMBERS("f16.f16");
 }
 
 #define MULTIPLY_BYTES(TYPES) \

@@ -1,6 +1,6 @@
-// Tensor cores: FLOAT16, summed in FLOAT32, or integers of 8 bits, whose sums are exact and wrap.
+// Tensor cores: FLOAT16 or BFLOAT16, summed in FLOAT32, or integers of 8 bits, whose sums are exact and wrap.
 
-constexpr int PART = 0;  // The rounding of float16 outweighs what the order of sums does.
+constexpr int PART = 0;  // The rounding of such operands outweighs what the order of sums does.
 
 DEVICE void multiply(Sum (&sums)[SUMS], Shifts& shifts, const A::Element* a_tile, const B::Element* b_tile) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// Sums of few products of FLOAT16 on tensor cores: products with a short k, and convolutions of few channels. A warp loads 16 rows at a time from
+// Sums of few products of FLOAT16 or BFLOAT16 on tensor cores: products with a short k, and convolutions of few channels. A warp loads 16 rows at a time from
 // global memory into the registers that tensor cores read, and stores results from registers. The second operand (filters) lies in shared
 // memory, as tensor cores read it.
 //
@@ -29,7 +29,7 @@ struct Tap {
     DEVICE_MEMBER Tap(const Parameters& p, int k) : there(k < (int)p.k) {
         const int taps = (int)divide((Index)k, p.own_channels), lines = (int)divide((Index)taps, p.taps0);
         line = lines * (int)p.dilation1, pixel = (taps - lines * (int)p.taps0.count) * (int)p.dilation0;
-        offset = line * (int)p.line_bytes + pixel * (int)p.pixel_bytes + (k - taps * (int)p.own_channels.count) * (int)sizeof(half);
+        offset = line * (int)p.line_bytes + pixel * (int)p.pixel_bytes + (k - taps * (int)p.own_channels.count) * (int)sizeof(Element);
     }
 };
 
@@ -56,7 +56,7 @@ struct Row {
 // Loads a lane's part of a row. GUARDED: pixels outside the image are zeros.
 template <bool IS_GUARDED>
 DEVICE void load_pieces(unsigned (&to)[2 * STEPS], const Parameters& p, const Row& row, const Tap (&taps)[PIECES]) {
-    Vector<half, UNIT> pieces[PIECES];
+    Vector<Element, UNIT> pieces[PIECES];
 #pragma unroll
     for (int i = 0; i < PIECES; i++) {
         // Only the last step may have fewer products.
@@ -73,7 +73,7 @@ DEVICE void load_pieces(unsigned (&to)[2 * STEPS], const Parameters& p, const Ro
 // Loads the filters of all chunks of a block's columns.
 DEVICE void load_filters(char* filters, const Parameters& p, Index first, int count) {
     for (int begin = threadIdx.x; begin < count; begin += LOADED * THREADS) {
-        Vector<half, 4> found[LOADED];
+        Vector<Element, 4> found[LOADED];
 #pragma unroll
         for (int i = 0; i < LOADED; i++) {
             const int number = begin + i * THREADS, lane = number / 2 % 32, part = number / 64 % 2 * 2 + number % 2;
@@ -137,8 +137,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
 #pragma unroll
                 for (int half_of_chunk = 0; half_of_chunk < 2; half_of_chunk++, fragments += 32) {
                     const uint4 b = *fragments;
-                    multiply_matrices(sums[2 * half_of_chunk], a, {b.x, b.y});
-                    multiply_matrices(sums[2 * half_of_chunk + 1], a, {b.z, b.w});
+                    multiply_matrices<Element>(sums[2 * half_of_chunk], a, {b.x, b.y});
+                    multiply_matrices<Element>(sums[2 * half_of_chunk + 1], a, {b.z, b.w});
                 }
             }
             const Index column = first + chunk * COLUMNS_OF_CHUNK + quad * 8;
