@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from opendml.compiler.prepare import split
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.operators.softmax import softmax1
+from opendml.program.carriers import carried
 from opendml.program.functions import (
     deviation,
     exp,
@@ -231,6 +233,16 @@ def test_what_is_stored_behind_a_sum_of_products_takes_no_more_bytes() -> None:
         result = convert(contraction(x, w, (2,)), type) + convert(contraction(x, v, (2,)), type)
         program = fuse(Program(layouts, (packed(result.type, result.sizes),), (result,)))
         assert [kernel.stores[0].type for kernel in program.kernels] == [stored, type]
+
+
+def test_sums_that_are_normalized_are_stored_in_bfloat16() -> None:
+    graph = dml.Graph()
+    x, w = graph.input("x", "bfloat16", (8, 16)), graph.input("w", "bfloat16", (16, 16))
+    total = (dml.gemm(x, w).rounded() + x).rounded()
+    scaled = dml.mean_variance_normalization1(total, axes=[1])
+    program = carried(graph.compile({"y": scaled.rounded()}, "reference")._program)
+    kernels = fuse(replace(program, results=simplify(program.results))).kernels
+    assert [kernel.stores[0].type for kernel in kernels] == [ScalarType.UINT16] * 2
 
 
 def test_a_chain_with_two_consumers_is_one_kernel() -> None:

@@ -19,6 +19,7 @@ from opendml.budget import check_time
 from opendml.compiler.domains import Except, iteration_domain
 from opendml.compiler.prices import GIVEN, Prices, costs_more_again
 from opendml.compiler.view_algebra import IN_MEMORY, split_groups, walk
+from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import COLLECTIVE, PLACINGS, SCANS, STORED, Node, Operation, ordered
 from opendml.program.program import Program
 
@@ -297,10 +298,13 @@ class _Users:
 
 
 def _before_widening(value: Node) -> Node:
-    """Return the operand of a conversion to a wider type if a kernel computes it, else the value."""
-    if value.operation is not Operation.CONVERT:
+    """Return what a value is widened from if a kernel computes that, else the value.
+
+    It is the operand of a conversion to a wider type, or the bits of a BFLOAT16.
+    """
+    narrow = value.operands[0] if value.operation is Operation.CONVERT else bits_of_bfloat16(value)
+    if narrow is None:
         return value
-    (narrow,) = value.operands
     is_widened = narrow.type.bits < value.type.bits and narrow.sizes == value.sizes
     return narrow if is_widened and narrow.operation not in IN_MEMORY else value
 
