@@ -235,6 +235,16 @@ def test_what_is_stored_behind_a_sum_of_products_takes_no_more_bytes() -> None:
         assert [kernel.stores[0].type for kernel in program.kernels] == [stored, type]
 
 
+@pytest.mark.parametrize(("window", "count"), [(3, 2), (1, 1)])
+def test_sums_that_many_windows_read_are_stored(window: int, count: int) -> None:
+    graph = dml.Graph()
+    x, y = (graph.input(name, dml.FLOAT32, (1, 4, 9, 9)) for name in "xy")
+    w = graph.input("w", dml.FLOAT32, (4, 1, window, window))
+    program = graph.compile({"z": dml.convolution(x + y, w, group_count=4)}, "reference")._program
+    kernels = fuse(replace(program, results=simplify(program.results))).kernels
+    assert len(kernels) == count
+
+
 def test_sums_that_are_normalized_are_stored_in_bfloat16() -> None:
     graph = dml.Graph()
     x, w = graph.input("x", "bfloat16", (8, 16)), graph.input("w", "bfloat16", (16, 16))

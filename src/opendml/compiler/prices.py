@@ -36,6 +36,9 @@ _FREE = FREE_IN_LOADS | {Operation.CONSTANT, Operation.INDEX}
 _HIDDEN_OPERATIONS = 2
 """Operations on each element that loads hide: scaled weights of 4 bits are best computed in the loader
 (H100)."""
+_LOAD_OPERATIONS = 2
+"""Operations for each tensor but one of a value's own sizes that it is made of; no load hides another one.
+Windows of a residual sum then read the stored sum."""
 _LEAVES = IN_MEMORY | GIVEN
 _TESTS = (GIVEN - {Operation.SOURCE}) | {
     Operation.ADD,
@@ -192,12 +195,15 @@ def is_stored(value: Node, readers: Readers) -> bool:
         return (is_computed and readers.computed > readers.elements) or is_large(value)
     if value.operation in IN_MEMORY or is_large(value):
         return True
-    inside = [each.operation for each in above_memory(value)]
+    nodes = list(above_memory(value))
+    inside = [each.operation for each in nodes]
     if not COLLECTIVE.isdisjoint(inside):
         return True
     operations = (
         operation_count(each for each in inside if each not in IN_MEMORY | _FREE) - _HIDDEN_OPERATIONS
     )
+    whole = sum(each.operation in IN_MEMORY and are_same(each.sizes, value.sizes) for each in nodes)
+    operations += _LOAD_OPERATIONS * max(0, whole - 1)
     # Integers, so that traced sizes of both sides cancel each other.
     price = readers.prices.cached_byte * value.type.bytes
     repeated = (readers.computed - readers.elements) * operations
