@@ -501,15 +501,41 @@ def _normalized_block(x: Any, first: Any, own: Any, last: Any) -> Any:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
-@pytest.mark.parametrize("type", ["FLOAT16", "FLOAT32"])
-def test_convolutions_of_each_channel_alone_have_images_and_results_with_channels_last(type: str) -> None:
-    inputs = [(type, each) for each in ((2, 16, 34, 38), (32, 16, 2, 2), (32, 1, 7, 7), (32, 32, 1, 1))]
+@pytest.mark.parametrize(("type", "sizes"), [("FLOAT16", (34, 38)), ("FLOAT32", (14, 14))])
+def test_convolutions_of_each_channel_alone_have_images_and_results_with_channels_last(
+    type: str, sizes: tuple[int, int]
+) -> None:
+    """Windows may be as large as the images."""
+    inputs = [(type, each) for each in ((2, 16, *sizes), (32, 16, 2, 2), (32, 1, 7, 7), (32, 32, 1, 1))]
     program = graph_program(_normalized_block, *inputs)
     case = Case("normalized block", program, deviation=0.1, absolute=5e-2 if type == "FLOAT16" else 1e-3)
     with emulated():
         error, used = worst_of(case, schedule)
     assert error <= 1
     assert "depthwise" in used
+
+
+@pytest.mark.parametrize("before", [0, 3, 6])
+def test_guarded_accesses_to_images_move_as_far_as_counters_reach(before: int) -> None:
+    """3 images have 4 channels of 5 x 6 pixels. Windows of 7 x 7 begin 3 pixels before them, or inside."""
+    domain, strides = (3, 4, 5, 6, 7, 7), (240, 60, 12, 2, 12, 2)
+    access = Access(0, FLOAT16, -before * (12 + 2), strides)
+    counters = [
+        Access(None, ScalarType.UINT32, -before, tuple(int(number in own) for number in range(6)))
+        for own in ((2, 4), (3, 5))
+    ]
+    moved = _Images(4, 30, 2)._moved(access, domain, list(zip(counters, (5, 6), strict=True)))
+    assert moved is not None
+    places = np.arange(3 * 4 * 30).reshape(3, 4, 30).transpose(0, 2, 1).reshape(-1).argsort()
+    _, _, y, x, down, along = np.indices(domain)
+    line, pixel = y + down - before, x + along - before
+    inside = (line >= 0) & (line < 5) & (pixel >= 0) & (pixel < 6)
+    old, new = (
+        each.offset + sum(index * step for index, step in zip(np.indices(domain), each.strides, strict=True))
+        for each in (access, moved)
+    )
+    np.testing.assert_array_equal(new[inside], 2 * places[old[inside] // 2])
+    assert _Images(4, 30, 2)._moved(access, domain, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -532,7 +558,7 @@ def test_accesses_to_images_move_along_channels_or_pixels(
 ) -> None:
     """3 images have 4 channels of 30 pixels."""
     places = np.arange(3 * 4 * 30).reshape(3, 4, 30).transpose(0, 2, 1).reshape(-1).argsort()
-    moved = _Images(4, 30, 2)._moved(Access(0, FLOAT16, offset, strides), domain, False)
+    moved = _Images(4, 30, 2)._moved(Access(0, FLOAT16, offset, strides), domain, ())
     assert (moved is not None) == is_moved
     if moved is not None:
         for index in np.ndindex(domain):

@@ -22,12 +22,10 @@ from opendml.targets.cuda.contraction_source import contraction_of, stored_of
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule_depthwise import is_depthwise
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
+from opendml.targets.cuda.windows import bounds_of
 
 _KINDS = (KernelKind.ELEMENT_WISE, KernelKind.REDUCTION, KernelKind.CONTRACTION)
 """Kinds of kernels that access images in any order."""
-_LARGEST_MARGIN = 1 / 4
-"""Pixels that a guarded load begins before its image, at most, as a fraction of the image. Beyond half of it,
-they could be pixels of the channel before."""
 
 
 def with_images_channels_last(sequence: KernelSequence, machine: CudaMachine) -> KernelSequence:
@@ -144,19 +142,20 @@ class _Images:
         """Return a kernel that accesses images of some buffers in the other order; None if it cannot."""
         if kind_of(kernel) not in _KINDS:
             return None
-        guarded = set[int]()
+        bounds = dict[int, Mapping[int, int]]()
         for node in ordered(kernel.values):
             if node.operation is Operation.SOURCE and node.operands:
                 # The second operand is a computed place.
                 if len(node.operands) > 1 and kernel.loads[number_of(node)].buffer in buffers:
                     return None
-                guarded.add(number_of(node))
+                bounds[number_of(node)] = bounds_of(kernel.accesses, node.operands) or {}
         found = list[Access]()
         for number, access in enumerate(kernel.accesses):
             moved = access
             if access.buffer is not None and access.buffer in buffers:
-                is_guarded = number in guarded and number < len(kernel.loads)
-                other = self._moved(access, kernel.domain, is_guarded)
+                counters = bounds.get(number, {}) if number < len(kernel.loads) else {}
+                bounded = [(kernel.loads[counter], limit) for counter, limit in counters.items()]
+                other = self._moved(access, kernel.domain, bounded)
                 if other is None:
                     return None
                 moved = other
@@ -164,17 +163,41 @@ class _Images:
         count = len(kernel.loads)
         return replace(kernel, loads=tuple(found[:count]), stores=tuple(found[count:]))
 
-    def _moved(self, access: Access, domain: Sequence[int], is_guarded: bool) -> Access | None:
-        """Return an access in the other order; None if it moves along channels and pixels together."""
-        begin = self._place(access.offset, nearest=is_guarded)
+    def _moved(
+        self, access: Access, domain: Sequence[int], bounded: Sequence[tuple[Access, int]]
+    ) -> Access | None:
+        """Return an access in the other order; None if it moves along channels and pixels together.
+
+        It only reads where counters are not negative and below their limits, as in images without padding.
+        """
         steps = [self._place(stride, nearest=True) for stride in access.strides]
+        free, offset = list(zip(steps, domain, strict=True)), access.offset
+        before = list[tuple[tuple[int, int, int], int]]()
+        for counter, limit in bounded:
+            own = [number for number, stride in enumerate(counter.strides) if stride and domain[number] > 1]
+            found = {divmod(access.strides[number], counter.strides[number]) for number in own}
+            bytes, rest = next(iter(found), (0, 0))
+            step = self._place(bytes, nearest=True)
+            is_alone = all(free[number][1] > 1 and counter.strides[number] > 0 for number in own)
+            if rest or step is None or len(found) != 1 or not is_alone:
+                continue
+            reach = sum(counter.strides[number] * (domain[number] - 1) for number in own)
+            least, most = max(0, counter.offset), min(limit - 1, counter.offset + reach)
+            for number in own:
+                stride = counter.strides[number]
+                steps[number] = step[0] * stride, step[1] * stride, step[2] * stride
+                free[number] = step, 1
+            free.append((step, most - least + 1))
+            before.append((step, least - counter.offset))
+            offset += bytes * (least - counter.offset)
+        begin = self._place(offset, nearest=False)
         if access.type.bytes != self.bytes or begin is None or None in steps:
             return None
-        moving = [(step, count) for step, count in zip(steps, domain, strict=True) if step and count > 1]
+        moving = [(step, count) for step, count in free if step and count > 1]
         if any(sum(map(bool, step)) > 1 for step, _ in moving):
             return None
         # A loop over channels and the next images is one over images if it skips whole ones.
-        ranges = [[begin[axis], begin[axis]] for axis in range(3)] if begin else []
+        ranges = [[begin[axis], begin[axis]] for axis in range(3)]
         for step, count in moving:
             for axis in range(3):
                 reach = step[axis] * (count - 1)
@@ -182,14 +205,14 @@ class _Images:
         (_, _), channels, pixels = ranges
         if channels[0] < 0 or channels[1] >= self.channels:
             return None
-        margin = _LARGEST_MARGIN * self.pixels if is_guarded else 0
-        if pixels[0] < -margin or pixels[1] >= self.pixels + margin:
+        if pixels[0] < 0 or pixels[1] >= self.pixels:
             return None
         strides = tuple(
             self._bytes_to(step) if step and count > 1 else 0
             for step, count in zip(steps, domain, strict=True)
         )
-        return replace(access, offset=self._bytes_to(begin), strides=strides)
+        offset = self._bytes_to(begin) - sum(self._bytes_to(step) * count for step, count in before)
+        return replace(access, offset=offset, strides=strides)
 
     def _place(self, bytes: int, nearest: bool) -> tuple[int, int, int] | None:
         """Return how many images, channels and pixels a distance has; None if it is no whole number.
