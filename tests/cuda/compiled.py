@@ -20,12 +20,12 @@ from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.kernel_source import kernel_source, own_source, shared_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
-from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
-from tools.cuda_tiles import chain_schedulers, schedulers
+from tools.cuda_tiles import chain_schedulers, modes_of, schedulers
 
 MACHINES = {
     80: CudaMachine(80, 108, 164 * 1024),
@@ -45,6 +45,7 @@ NUMBER = re.compile(r"\b(0x[\da-f]+|\d[\d.]*(e[+-]?\d+)?)[uUlLf]*\b")
 TEXT = ".text."
 """What precedes the name of a function in that of its section."""
 CHAINED = (CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN, CudaMode.WGMMA_CHAIN)
+ONLY_BY_WARPGROUPS = (*WARPGROUP_MODES, CudaMode.WGMMA_CHAIN)
 CASES = list(all_cases())
 
 
@@ -84,22 +85,32 @@ def all_launches(capability: int) -> dict[Case, list[CudaLaunch]]:
 def _in_each_tile(capability: int) -> Iterator[CudaLaunch]:
     """In each tile of contractions, for one block or for several in turn, and in each of a softmax between
     them, a kernel of a case that has another tile by itself; none where all cases that take a tile have it.
+    Cases that a mode is for are tried first: to try all in turn takes twice as long.
     """
+    machine = MACHINES[capability]
     ways = [way for number, way in enumerate(schedulers()) if number % 4 in (0, 3)]
     for number, (name, scheduler) in enumerate([*ways, *chain_schedulers()]):
-        mode = CudaMode(name.split()[0])
+        word = name.split()[0]
+        mode = CudaMode(word)
+        if mode in ONLY_BY_WARPGROUPS and not machine.multiplies_by_warpgroups:
+            continue
         kind = "chain" if mode in CHAINED else "contraction"
         cases = [case for case in CASES if case.name.startswith(kind)]
         first = 5 * number % len(cases)
         others = (
             launch
-            for case in cases[first:] + cases[:first]
+            for case in sorted(cases[first:] + cases[:first], key=lambda case: not _is_for(case, word))
             for launch, own in zip(
-                launches(case, MACHINES[capability], scheduler), all_launches(capability)[case], strict=True
+                launches(case, machine, scheduler), all_launches(capability)[case], strict=True
             )
             if launch.pattern.mode is mode and launch.pattern.text() != own.pattern.text()
         )
         yield from islice(others, 1)
+
+
+def _is_for(case: Case, mode: str) -> bool:
+    """Return whether a mode of tiles is for the case of a contraction, or of a softmax between products."""
+    return mode.startswith(modes_of(case.name))
 
 
 @cache

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.reciprocal_math import gaussian_error_linear_unit
 from tests.cuda import fake
-from tests.cuda.compiled import MACHINES, all_launches, kernels
+from tests.cuda.compiled import CASES, MACHINES, fused, launches
 from tests.program.evaluate import evaluate
 from tests.program.sweeps import greatest_distance, magnitudes
 from tests.program.test_vector_math import exact_gelu
@@ -74,7 +75,9 @@ def codes_of(patterns: list[CudaPattern]) -> list[bytes]:
 
 
 def test_kernels_are_compiled_side_by_side_each_once(compiled: list[str]) -> None:
-    first, second, third, *_ = (launch.pattern for launch in kernels(90)[CudaMode.POINTWISE])
+    launched = (launch.pattern for case in CASES for launch in launches(case, MACHINES[90]))
+    pointwise = islice((each for each in launched if each.mode is CudaMode.POINTWISE), 20)
+    first, second, third, *_ = {kernel_source(each): each for each in pointwise}.values()
     patterns = [first, second, first, third]
     assert cubins_of(patterns, "sm_90a") == codes_of(patterns)
     assert sorted(compiled) == sorted(map(kernel_source, (first, second, third)))
@@ -87,10 +90,12 @@ def test_each_kernel_of_a_program_gets_its_code(compiled: list[str], monkeypatch
     fake.install(monkeypatch)
     monkeypatch.setattr(fake.FakeDevice, "machine", MACHINES[90], raising=False)
     monkeypatch.setattr(fake.FakeDevice, "function", lambda self, code, shared: code, raising=False)
-    sources = {
-        case: [kernel_source(each.pattern) for each in found] for case, found in all_launches(90).items()
-    }
-    case = next(case for case, found in sources.items() if len(found) == len(set(found)) == TOGETHER)
+    case = next(
+        case
+        for case in CASES
+        if len(fused(case).kernels) == TOGETHER
+        and len({kernel_source(each.pattern) for each in launches(case, MACHINES[90])}) == TOGETHER
+    )
     executable = CudaExecutable(case.program)
     prepared = [executable.prepare(number, alignments) for number, alignments in executable._prepared]
     assert len(prepared) == len(executable.kernels) == len(compiled) == TOGETHER
@@ -104,7 +109,7 @@ def test_a_dispatch_does_not_wait_while_another_thread_compiles(
     monkeypatch.setattr(fake.FakeDevice, "machine", MACHINES[90], raising=False)
     monkeypatch.setattr(fake.FakeDevice, "function", lambda self, code, shared: code, raising=False)
     monkeypatch.setattr(executable, "cubins_of", lambda patterns, architecture: [b""] * len(patterns))
-    made = CudaExecutable(next(iter(all_launches(90))).program)
+    made = CudaExecutable(CASES[0].program)
     begun, may_end = threading.Event(), threading.Event()
 
     def slow(patterns: list[CudaPattern], architecture: str) -> list[bytes]:
