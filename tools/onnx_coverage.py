@@ -11,15 +11,18 @@ import json
 import unittest
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import numpy as np
 import onnx
 from onnx.backend.test import BackendTest
+from onnx.reference.ops import op_pool_common
 
 from opendml.frontends.onnx.backend import BackendModel
 from opendml.onnx import Backend, EvaluatorWarning
@@ -27,6 +30,7 @@ from opendml.onnx import Backend, EvaluatorWarning
 FOLDER = Path(__file__).parents[1] / "tests" / "onnx"
 DEVIATIONS = FOLDER / "deviations.json"
 EVALUATED = FOLDER / "evaluated.json"
+Array = np.ndarray[Any, Any]
 
 
 class _Suite(Backend):
@@ -53,10 +57,47 @@ class Outcome:
     evaluated: str
 
 
+def pool(
+    padded: Array,
+    x_shape: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int] | None,
+    out_shape: Sequence[int],
+    pooling_type: str,
+    pads_required: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    count_include_pad: int = 0,
+    p: int = 1,
+) -> Array:
+    """Pool as onnx's own function of this name does, but all windows at once: that one takes 10 of the 14
+    seconds in which the suite is made. Elements that are not there, and padding that does not count, are NaN.
+    """
+    axes = range(2, 2 + len(kernel))
+    steps, dilated = strides or [1] * len(kernel), [1] * len(kernel) if dilations is None else dilations
+    reached = [each * (size - 1) + 1 for each, size in zip(dilated, kernel, strict=True)]
+    sizes = [each * (size - 1) + all for each, size, all in zip(steps, out_shape, reached, strict=True)]
+    padding = [0] * (2 * len(kernel)) if pads is None else pads
+    there = [size + sum(padding[axis :: len(kernel)]) for axis, size in enumerate(x_shape[2:])]
+    whole = np.full((*padded.shape[:2], *sizes), np.nan)
+    common: Any = (..., *(slice(min(each)) for each in zip(sizes, there, padded.shape[2:], strict=True)))
+    whole[common] = padded[common]
+    every: Any = (..., *(slice(None, None, each) for each in (*steps, *dilated)))
+    windows = np.lib.stride_tricks.sliding_window_view(whole, reached, tuple(axes))[every]
+    within = tuple(range(-len(kernel), 0))
+    if pooling_type == "MAX":
+        result = np.nanmax(windows, within)
+    elif pooling_type == "AVG":
+        result = np.nanmean(windows, within)
+    else:
+        result = np.nansum(np.abs(windows) ** p, within) ** (1 / p)
+    return np.asarray(result, padded.dtype)
+
+
 @cache
 def cases() -> Mapping[str, type[unittest.TestCase]]:
     """All cases of the suite for a CPU, by name, with the class that each is a method of."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mock.patch.object(op_pool_common, "pool", pool):
         warnings.simplefilter("ignore")
         suite = BackendTest(_Suite, __name__).test_cases
     return {
