@@ -16,7 +16,7 @@ from opendml.program.functions import equal, index_of_maximum, minimum, reduce_m
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert, index, scattered_sum
 from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.sizes import as_number
-from opendml.program.view import gathered, joined, permuted, reshaped
+from opendml.program.view import gathered, in_memory, joined, permuted, reshaped
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -149,7 +149,11 @@ class _ImageSamples:
         )
         samples = select(used, select(self.counted, self.interpolated, 0.0), -math.inf)
         number = _along(_RANK, 4, taps[0]) * taps[1] + _along(_RANK, 5, taps[1])
-        is_greatest = equal(number, convert(index_of_maximum(samples, (4, 5)), number.type))
+        greatest = index_of_maximum(samples, (4, 5))
+        if taps[0] * taps[1] > 1:
+            # Each of five kernels would interpolate all samples of an output again for each of them.
+            greatest = in_memory(greatest)
+        is_greatest = equal(number, convert(greatest, number.type))
         return select(apply(Operation.AND, is_greatest, self.counted), constant(1.0, ScalarType.FLOAT32), 0.0)
 
     @property
