@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
-from examples import digits
 from opendml import Device
 
-pytest.importorskip("PIL", reason="Pillow is not installed")
-pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+
+@pytest.fixture(scope="module")
+def digits() -> ModuleType:
+    """The example, imported by the process that runs it alone: scikit-learn takes seconds."""
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from examples import digits
+
+    return digits
 
 
-def _batch() -> dict[str, digits.Floats]:
+def _batch(digits: ModuleType) -> dict[str, Any]:
     generator = np.random.default_rng(0)
     rows = np.eye(digits.CLASSES, dtype=np.float32)[generator.integers(0, 10, digits.BATCH)]
     return {
@@ -25,9 +33,9 @@ def _batch() -> dict[str, digits.Floats]:
     }
 
 
-def test_the_gradient_is_that_of_pytorch(any_device: Device) -> None:
+def test_the_gradient_is_that_of_pytorch(digits: ModuleType, any_device: Device) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    functional, given = torch.nn.functional, _batch()
+    functional, given = torch.nn.functional, _batch(digits)
     wide = {name: torch.from_numpy(value.astype(np.float64)) for name, value in given.items()}
     flat = wide["parameters"].reshape(-1).requires_grad_()
     parts = zip(digits.SHAPES.items(), digits.ENDS, digits.ENDS[1:], strict=False)
@@ -44,7 +52,10 @@ def test_the_gradient_is_that_of_pytorch(any_device: Device) -> None:
 
 
 def test_a_network_reads_what_it_was_not_trained_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    digits: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from PIL import Image
 

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from sphinx.cmd.build import build_main
-
 from tools.docs.pages import generated_pages, generated_parts
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +20,9 @@ _GENERATED = re.compile(r"<!-- generated: (\w+) -->")
 
 def main(arguments: list[str]) -> int:
     """Build into the folder named by the first argument, else into build/docs."""
+    # Tests import this module to list links, and build in another process.
+    from sphinx.cmd.build import build_main
+
     target = Path(arguments[0]) if arguments else ROOT / "build" / "docs"
     source = target / "source"
     shutil.rmtree(target, ignore_errors=True)
