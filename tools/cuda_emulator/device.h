@@ -3,6 +3,7 @@
 // the system.
 
 #include <sched.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <climits>
@@ -58,10 +59,16 @@ struct Warp {
     unsigned long long words[2][LANES];
 };
 
+// Begins as a context, and goes on by jumps: swapcontext asks the system for the mask of signals each time.
 struct Thread {
     ucontext_t context;
+    jmp_buf place;
     std::unique_ptr<char[]> stack;
-    bool is_done;
+    const volatile unsigned* awaited;  // The round of a meeting that it waits for to end, or null.
+    unsigned round;
+    bool is_begun, is_done;
+
+    bool can_run() const { return !is_done && !(awaited && *awaited == round); }
 };
 
 // The blocks of a cluster run at the same time: their memory, and where their threads meet.
@@ -73,18 +80,24 @@ struct Block {
 static std::vector<Thread> threads;
 static std::vector<Warp> warps;
 static std::vector<Block> blocks;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 // The running thread among those of the cluster, its block there, and the memory of that.
 static unsigned running, rank;
 static char* shared_memory;
 
-static void let_others_run() { swapcontext(&threads[running].context, &scheduler); }
+static void let_others_run() {
+    if (!_setjmp(threads[running].place)) _longjmp(scheduler, 1);
+}
 
 static void wait(Meeting& meeting) {
     const unsigned round = meeting.round;
     meeting.arrived++;
     meeting.pass();
-    while (*(volatile unsigned*)&meeting.round == round) let_others_run();
+    Thread& own = threads[running];
+    own.awaited = &meeting.round;
+    own.round = round;
+    while (!own.can_run()) let_others_run();
+    own.awaited = nullptr;
 }
 
 // What each lane of the warp brings.

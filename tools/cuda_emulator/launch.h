@@ -24,11 +24,20 @@ static void run_thread() {
 
 static void begin_thread(Thread& thread) {
     if (!thread.stack) thread.stack.reset(new char[STACK_BYTES]);
-    thread.is_done = false;
+    thread.awaited = nullptr;
+    thread.is_begun = thread.is_done = false;
     getcontext(&thread.context);
     thread.context.uc_stack.ss_sp = thread.stack.get();
     thread.context.uc_stack.ss_size = STACK_BYTES;
     makecontext(&thread.context, run_thread, 0);
+}
+
+// Runs a thread until it waits or has ended.
+__attribute__((noinline)) static void run(Thread& thread) {
+    if (_setjmp(scheduler)) return;
+    if (thread.is_begun) _longjmp(thread.place, 1);
+    thread.is_begun = true;
+    setcontext(&thread.context);
 }
 
 // Runs the blocks of a cluster, each of `count` threads, from block `first` of a row of the grid on.
@@ -42,12 +51,12 @@ static void run_cluster(unsigned first, unsigned y, unsigned count) {
     for (Thread& thread : threads) begin_thread(thread);
     for (unsigned left = threads.size(); left > 0; sched_yield()) {
         for (running = 0; running < threads.size(); running++) {
-            if (threads[running].is_done) continue;
+            if (!threads[running].can_run()) continue;
             rank = running / count;
             shared_memory = blocks[rank].memory;
             threadIdx = {running % count, 0, 0};
             blockIdx = {first + rank, y, 0};
-            swapcontext(&scheduler, &threads[running].context);
+            run(threads[running]);
             left -= threads[running].is_done;
         }
     }
