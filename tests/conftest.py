@@ -24,7 +24,7 @@ SHARED = Path(__file__).parents[2] / "shared"
 CUDA = Path(__file__).parent / "cuda"
 COMPILING = frozenset({"compile_all", "compiled", "emulated", "machine_code"})
 """Functions of tests/cuda that compile kernels for GPUs, or run them on the processor."""
-LISTING = frozenset({"_chosen", "all_launches", "kernels", "kernels_by_source"})
+LISTING = frozenset({"all_launches", "chosen", "kernels", "kernels_by_source"})
 """Functions that list those kernels, 10 seconds for each generation, and fixtures that run them."""
 
 

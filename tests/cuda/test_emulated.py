@@ -4,10 +4,12 @@ all of them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ from opendml.targets.cuda.schedule_short_sums import SHORT_SUMS
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
 from opendml.targets.reference.evaluate import evaluate
+from tests.conftest import MadeOnce
 from tests.cuda.compiled import aligned
 from tests.nodes import matrix_product, program
 from tests.plans import NETWORKS, traced_program
@@ -52,6 +55,7 @@ from tools.cuda_tiles import in_tiles
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
 Run = tuple[Case, Scheduler]
+Chosen = dict[CudaMode, list[Run]]
 
 
 def _elements(case: Case) -> int:
@@ -70,13 +74,24 @@ def _launches(case: Case, scheduler: Scheduler) -> Iterator[CudaLaunch]:
         yield scheduler(kernel, MACHINE, [min(16, each & -each) if each else 16 for each in bytes])
 
 
-@cache
-def _chosen() -> dict[CudaMode, list[Run]]:
-    """Return cases by mode: the smallest ones that have each pair of ways in which elements lie. Of
-    warpgroups there is a case for each way of work, not for each pair."""
-    chosen: dict[CudaMode, list[Run]] = {mode: [] for mode in CudaMode}
+@pytest.fixture(scope="session")
+def chosen(made_once: MadeOnce) -> Chosen:
+    """The runs to emulate, by mode. One process of tests finds them, in 12 s; others read their numbers."""
+    every = [(case, scheduler) for case, _, scheduler in runs()]
+
+    def write(folder: Path) -> None:
+        (folder / "numbers.json").write_text(json.dumps(_numbers_of_chosen(every)))
+
+    numbers = json.loads((made_once("emulated_runs", write) / "numbers.json").read_text())
+    return {mode: [every[number] for number in numbers[mode.value]] for mode in CudaMode}
+
+
+def _numbers_of_chosen(every: Sequence[Run]) -> dict[str, list[int]]:
+    """Return numbers of runs by mode: the smallest cases that have each pair of ways in which elements lie.
+    Of warpgroups there is a case for each way of work, not for each pair."""
+    chosen: dict[str, list[int]] = {mode.value: [] for mode in CudaMode}
     seen = set[tuple[object, ...]]()
-    for case, _, scheduler in sorted(runs(), key=lambda run: _elements(run[0])):
+    for number, (case, scheduler) in sorted(enumerate(every), key=lambda each: _elements(each[1][0])):
         for launch in _launches(case, scheduler):
             pattern, constants = launch.pattern, dict(launch.pattern.constants)
             way: tuple[object, ...]
@@ -106,22 +121,22 @@ def _chosen() -> dict[CudaMode, list[Run]]:
                 more.add(way)
             if not seen.issuperset(more):
                 seen |= more
-                chosen[pattern.mode].append((case, scheduler))
+                chosen[pattern.mode.value].append(number)
     return chosen
 
 
 @pytest.mark.parametrize("mode", CudaMode)
-def test_kernels_compute_what_the_reference_does(mode: CudaMode) -> None:
+def test_kernels_compute_what_the_reference_does(mode: CudaMode, chosen: Chosen) -> None:
     with emulated():
-        for case, scheduler in _chosen()[mode]:
+        for case, scheduler in chosen[mode]:
             error, used = worst_of(case, scheduler)
             assert mode.value in used
             assert error <= 1, case.name
 
 
 @pytest.mark.parametrize("mode", CudaMode)
-def test_results_that_are_wanted_twice_are_stored_twice(mode: CudaMode) -> None:
-    case, scheduler = _chosen()[mode][0]
+def test_results_that_are_wanted_twice_are_stored_twice(mode: CudaMode, chosen: Chosen) -> None:
+    case, scheduler = chosen[mode][0]
     program = case.program
     twice = replace(program, outputs=2 * program.outputs, results=2 * program.results)
     with emulated():
@@ -129,9 +144,9 @@ def test_results_that_are_wanted_twice_are_stored_twice(mode: CudaMode) -> None:
     assert error <= 1, case.name
 
 
-def test_maps_of_the_copy_engine_follow_what_is_bound() -> None:
+def test_maps_of_the_copy_engine_follow_what_is_bound(chosen: Chosen) -> None:
     """One instance, bound twice: the second time to tensors elsewhere."""
-    case, scheduler = next(run for run in _chosen()[CudaMode.WGMMA] if _is_packed(run[0].program))
+    case, scheduler = next(run for run in chosen[CudaMode.WGMMA] if _is_packed(run[0].program))
     with emulated():
         instance = CudaExecutable(case.program, scheduler=scheduler).instantiate()
         reference = ReferenceExecutable(case.program).instantiate()
@@ -276,16 +291,16 @@ def test_numbers_that_have_no_parts_are_multiplied_as_they_are(turned: tuple[boo
     np.testing.assert_allclose(found[~is_large], wanted[~is_large], rtol=1e-5, atol=1e-4)
 
 
-def test_every_mode_is_run() -> None:
-    assert all(_chosen().values()), [mode for mode, cases in _chosen().items() if not cases]
+def test_every_mode_is_run(chosen: Chosen) -> None:
+    assert all(chosen.values()), [mode for mode, cases in chosen.items() if not cases]
 
 
-def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_does_not_store_is_found(chosen: Chosen, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = kernel_source.file_text
     monkeypatch.setattr(
         kernel_source, "file_text", lambda name: whole(name).replace("store_outputs<", "forget_outputs<")
     )
-    case, scheduler = _chosen()[CudaMode.POINTWISE][0]
+    case, scheduler = chosen[CudaMode.POINTWISE][0]
     text = "template <int V, typename... T> DEVICE void forget_outputs(const T&...) {}"
     monkeypatch.setattr(
         kernel_source, "printed", lambda pattern, of=kernel_source.printed: of(pattern) + text
