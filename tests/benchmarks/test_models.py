@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import cuda_contraction_cases
+from benchmarks import cuda_contraction_cases, peak
 from benchmarks.cases import CHEAP, TRANSCENDENTAL, Case, Goal, all_cases
 from benchmarks.contender import Mode
 from benchmarks.cuda_contraction_cases import Case as Case_contractions
@@ -34,7 +34,7 @@ from opendml import descs
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection
-from opendml.targets.cpu.contraction.arithmetic import has_bytes
+from opendml.targets.cpu.contraction.arithmetic import has_bytes, total_type
 from opendml.targets.cpu.machine import machine
 from opendml.targets.reference.backend import ReferenceExecutable
 from tests.for_each import for_each
@@ -426,8 +426,17 @@ def test_every_random_input_is_as_large_as_its_layout(torch: Any) -> None:
 
 
 @pytest.mark.parametrize("type", [ScalarType.FLOAT32, ScalarType.INT8])
-def test_the_peak_of_multiply_adds_is_measured(type: ScalarType) -> None:
-    """Even the slowest processor makes a multiply-add of a few lanes in each cycle."""
+def test_the_peak_makes_the_multiply_adds_that_it_counts(
+    type: ScalarType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one second by a clock of the test, with ones for all numbers, so each product adds 1 to its sum."""
     if type is ScalarType.INT8 and not has_bytes(machine()):
         pytest.skip("this processor adds no products of bytes")
-    assert Peak(1, type).operations() > 1e9
+    monkeypatch.setattr(peak, "perf_counter", iter((0.0, 1.0)).__next__)
+    measured, total, lanes = Peak(1, type), total_type(type).numpy, machine().lanes
+    rows = np.frombuffer(measured._rooms[0], np.uint8)[: measured._sums * 64].reshape(-1, 64)
+    rows[0].view(type.numpy)[:] = 1
+    operations = measured.operations()
+    sums = rows[:, : 4 * lanes].copy().view(total) - np.arange(len(rows), dtype=total)[:, None]
+    assert (sums == sums[0, 0]).all()
+    assert operations == 2 * sums.sum(dtype=np.int64)
