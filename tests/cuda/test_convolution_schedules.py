@@ -509,6 +509,10 @@ def test_convolutions_of_each_channel_alone_have_images_and_results_with_channel
     inputs = [(type, each) for each in ((2, 16, *sizes), (32, 16, 2, 2), (32, 1, 7, 7), (32, 32, 1, 1))]
     program = graph_program(_normalized_block, *inputs)
     case = Case("normalized block", program, deviation=0.1, absolute=5e-2 if type == "FLOAT16" else 1e-3)
+    *before, means = planned(program, MACHINE).kernels.kernels
+    channels = [(each.stores[0], each.domain.index(32)) for each in before]
+    assert (len(before), means.axes) == (4, (3, 4, 5, 6))
+    assert all(store.strides[axis] == store.type.bytes for store, axis in channels)
     with emulated():
         error, used = worst_of(case, schedule)
     assert error <= 1
