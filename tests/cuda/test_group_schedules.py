@@ -19,6 +19,7 @@ from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
@@ -162,13 +163,17 @@ def test_groups_that_are_read_twice_stay_in_shared_memory_in_part(
     assert launch.grid * launch.shared_bytes < count * bytes
 
 
-@pytest.mark.parametrize("data_type", [dml.FLOAT32, dml.FLOAT16])
-def test_long_columns_are_read_once(data_type: TensorDataType) -> None:
-    """Elements of FLOAT16 go to shared memory through registers."""
+@pytest.mark.parametrize(("data_type", "is_copied"), [(dml.FLOAT32, True), (dml.FLOAT16, False)])
+def test_long_columns_are_read_once(data_type: TensorDataType, is_copied: bool) -> None:
+    """They stay in shared memory. Elements of FLOAT16 go there through registers."""
     launch = launch_of(normalization_desc(data_type, (8, 1280, 27, 27), (1,)))
     found = constants(launch)
     assert (launch.pattern.vector, found["REREADS"]) == (1, 0)
     assert found["SHARED_UNITS"] * found["SPAN"] >= 1280
+    assert launch.shared_bytes == found["SHARED_UNITS"] * found["THREADS"] * (4 if is_copied else 2)
+    text = kernel_source(launch.pattern)
+    assert f"constexpr bool COPIES = {int(is_copied)};" in text
+    assert ("copy_async<4>(to + 0" in text) == is_copied
 
 
 def test_blocks_that_share_a_group_have_all_of_it() -> None:

@@ -140,6 +140,10 @@ class CudaAccess(AccessPattern):
     strides: tuple[int | None, ...] = ()
     first: int | None = None
 
+    def unit_bytes(self, vector: int) -> int:
+        """Return the bytes that the access moves for a unit of `vector` elements."""
+        return self.type.bytes * (1 if self.step is Step.NONE else vector)
+
 
 @dataclass(frozen=True, slots=True)
 class CudaPattern(KernelPattern[CudaMode, CudaAccess]):

@@ -144,13 +144,13 @@ class _Groups:
             self.units, self.items = nest.row_count * nest.inner.count // vector, nest.group_count
         self.lanes = vector if self.columns else 1
         loads = [nest.accesses[number] for number in nest.collective_loads]
-        moved = [each.type.bytes * (1 if each.step is Step.NONE else vector) for each in loads]
+        moved = [each.unit_bytes(vector) for each in loads]
         self.unit_bytes = max(1, sum(moved))
         self.registers = max(1, sum(-(-bytes // 4) for bytes in moved))
         contiguous = (Step.CONTIGUOUS, Step.FLAT)
-        sizes = {each.type.bytes * vector for each in loads}
         plain = all(each.step in contiguous and not each.guarded and not each.counter for each in loads)
-        self.is_copyable = plain and len(sizes) == 1 and (self.columns or min(sizes) >= LEAST_COPY_BYTES)
+        alike = len(set(moved)) == 1
+        self.is_keepable = plain and alike and (self.columns or moved[0] >= LEAST_COPY_BYTES)
         """True if units can be kept in shared memory as they are. Those of groups side by side may be smaller
         than what hardware copies."""
 
@@ -277,7 +277,7 @@ def _in_shared_memory(query: CudaQuery, threads: int) -> Estimate[Sharing] | Ref
     blocks = resident * query.machine.cores
     tiles = -(-groups.items // groups.across)
     free_bytes = query.machine.shared_bytes // resident - _RESERVED_BYTES - groups.state_bytes(threads)
-    shared = max(0, free_bytes // (threads * groups.unit_bytes)) if groups.is_copyable else 0
+    shared = max(0, free_bytes // (threads * groups.unit_bytes)) if groups.is_keepable else 0
     # As few blocks as keep a group, or as many as are there for each or for a few groups at a time.
     most = max(1, min(blocks, groups.units // (span * _LEAST_UNITS)))
     teams = {1, *(max(1, min(blocks // count, most)) for count in (tiles, *range(1, _MOST_TEAMS + 1)))}

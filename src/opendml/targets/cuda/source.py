@@ -108,17 +108,14 @@ class Printer(Needs):
         below 4 bytes are stored from registers, since the hardware cannot copy them (`COPIES`).
         """
         copies, keeps, takes, offset = [], [], [], 0
-        copied = all(
-            self.pattern.loads[number].type.bytes * self.pattern.vector >= LEAST_COPY_BYTES
-            for number in self.collective_loads
-        )
-        for number in self.collective_loads if dict(self.pattern.constants)["SHARED_UNITS"] else ():
-            unit = self.pattern.loads[number].type.bytes * self.pattern.vector
+        sizes = {n: self.pattern.loads[n].unit_bytes(self.pattern.vector) for n in self.collective_loads}
+        copied = all(bytes >= LEAST_COPY_BYTES for bytes in sizes.values())
+        for number, bytes in sizes.items() if dict(self.pattern.constants)["SHARED_UNITS"] else ():
             if copied:
-                copies.append(f"copy_async<{unit}>(to + {offset}, {self._address(number)});")
+                copies.append(f"copy_async<{bytes}>(to + {offset}, {self._address(number)});")
             keeps.append(f"store(to + {offset}, from.l{number});")
             takes.append(f"load(to.l{number}, from + {offset});")
-            offset += unit
+            offset += bytes
         return [
             f"constexpr bool COPIES = {int(copied)};",
             function(f"void copy_collective_inputs(char* to, {arguments})", copies),
