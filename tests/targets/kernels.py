@@ -100,7 +100,7 @@ def with_b_ahead(tiles: Tiles) -> Tiles | None:
     packs = tiles.b in (Storage.PACKED, Storage.AHEAD)
     if not packs or tiles.instructions is Instructions.AMX_BF16:
         return None
-    family = Family(tiles.roles, tiles.instructions, tiles.micro, 0.0, (), no_ways, tiles.seen, True)
+    family = Family(tiles.roles, tiles.instructions, tiles.micro, 0.0, (), no_ways, tiles.viewed, True)
     ahead = packed_ahead_b(family)
     return ahead.of(tiles) if ahead else None
 

@@ -48,7 +48,7 @@ def of_an_image(kernel: Kernel) -> list[Tiles]:
     ways = [
         way.choice
         for way in estimates(ProductQuery(kernel, machine()))
-        if way.choice.instructions is Instructions.AMX_BF16 and way.choice.seen
+        if way.choice.instructions is Instructions.AMX_BF16 and way.choice.viewed
     ]
     return [smallest(ways), max(ways, key=lambda tiles: tiles.rows * tiles.columns)]
 

@@ -210,7 +210,7 @@ def test_channels_of_an_image_share_words(
     )
     zeros = numbers(types[0], 1, 20, 1, 1, 1, 1, 1), numbers(types[1], 1, 1, 1, 1, 1, 1, 1)
     one = Product(filters, zeros[0], windows_of(image, form), zeros[1], (4, 5, 6))
-    ways = [way.choice for way in estimates(ProductQuery(one.kernel, machine())) if way.choice.seen]
+    ways = [way.choice for way in estimates(ProductQuery(one.kernel, machine())) if way.choice.viewed]
     assert bool(ways) is (packed[0] != "INT32")
     for ahead, choose in ((False, min), (True, max)):
         alike = [tiles for tiles in ways if tiles.a.is_ahead is ahead and tiles.micro.vectors == 2]
@@ -229,7 +229,7 @@ def test_images_whose_words_would_differ_are_packed_window_by_window(
     filters = numbers("int8", 1, 20, 1, 1, channels, *form.extents)
     zeros = numbers("uint8", 1, 1, form.output[0] if has_zeros_of_rows else 1, 1, 1, 1, 1)
     one = Product(filters, None, windows, zeros, (4, 5, 6))
-    assert not any(way.choice.seen for way in estimates(ProductQuery(one.kernel, machine())))
+    assert not any(way.choice.viewed for way in estimates(ProductQuery(one.kernel, machine())))
     one.check()
 
 

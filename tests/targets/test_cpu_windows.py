@@ -21,7 +21,7 @@ from opendml.program.node import Node, Operation, contraction, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.common.candidates import Estimate
-from opendml.targets.cpu.contraction.image import Seen, seen_by
+from opendml.targets.cpu.contraction.image import ViewedImage, viewed_image
 from opendml.targets.cpu.contraction.launches import construct, launches_of
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import (
@@ -101,7 +101,7 @@ def ways_with_an_image(kernel: Kernel, all: bool = False) -> list[Tiles]:
     kinds: dict[str, list[Tiles]] = {}
     for way in estimates(ProductQuery(kernel, machine())):
         tiles = way.choice
-        if tiles.seen and tiles.micro.vectors == 2 and (all or not tiles.a.is_ahead):
+        if tiles.viewed and tiles.micro.vectors == 2 and (all or not tiles.a.is_ahead):
             kinds.setdefault(way.name, []).append(tiles)
     ordered = [sorted(tiles, key=lambda each: each.rows * each.columns) for tiles in kinds.values()]
     return [tiles for each in ordered for tiles in (each[0], each[-1])[: 1 + all]]
@@ -123,7 +123,7 @@ def check_ways(ways: list[Tiles], arrays: list[Array]) -> None:
 def test_windows_are_multiplied_and_broadcast_where_their_image_lies(form: Form) -> None:
     kernel, arrays = convolution(form)
     ways = ways_with_an_image(kernel)
-    assert {tiles.seen.broadcast for tiles in ways if tiles.seen} == {False, True}
+    assert {tiles.viewed.broadcast for tiles in ways if tiles.viewed} == {False, True}
     check_ways(ways, arrays)
 
 
@@ -138,7 +138,7 @@ def test_neither_blocks_nor_what_is_packed_ahead_change_a_bit() -> None:
 def test_one_tile_of_filters_after_the_other_is_multiplied_by_all_windows() -> None:
     """In three parts of the products, by blocks of one and of several tiles and rows of windows."""
     kernel, arrays = convolution(Form((7, 9), (3, 3)), channels=64, filters=100)
-    ways = [each for each in ways_with_an_image(kernel, all=True) if each.seen and each.seen.broadcast]
+    ways = [each for each in ways_with_an_image(kernel, all=True) if each.viewed and each.viewed.broadcast]
     assert len({(each.rows, each.columns) for each in ways}) > 1
     strips = list(filter(None, map(with_b_ahead, ways)))
     assert len(strips) == len(ways)
@@ -191,22 +191,22 @@ def test_nothing_behind_an_image_is_read(form: Form) -> None:
         assert_accurate(out, weights, windows, AXES)
 
 
-def seen_in(kernel: Kernel, broadcast: bool = False) -> Seen | None:
+def viewed_in(kernel: Kernel, broadcast: bool = False) -> ViewedImage | None:
     """The windows of which an operand of a kernel consists."""
     roles = roles_of(kernel, exchanged=broadcast)
     assert roles
-    return seen_by(roles, broadcast)
+    return viewed_image(roles, broadcast)
 
 
 @pytest.mark.parametrize("broadcast", [False, True])
 @pytest.mark.parametrize("form", FORMS[:4], ids=str)
 def test_windows_are_found_by_how_they_overlap(form: Form, broadcast: bool) -> None:
-    seen = seen_in(convolution(form)[0], broadcast)
-    assert seen
+    viewed = viewed_in(convolution(form)[0], broadcast)
+    assert viewed
     each = zip(form.extents, form.strides, form.dilations, strict=True)
-    assert [seen.image.rows, seen.image.columns] == [ImageWindow(*numbers) for numbers in each]
-    assert (seen.height, seen.width) == form.output
-    assert seen.roles.count(seen.channels) == 6
+    assert [viewed.image.rows, viewed.image.columns] == [ImageWindow(*numbers) for numbers in each]
+    assert (viewed.height, viewed.width) == form.output
+    assert viewed.roles.count(viewed.channels) == 6
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_windows_are_found_by_how_they_overlap(form: Form, broadcast: bool) -> N
 )
 def test_windows_that_do_not_share_what_lies_together_have_no_image(form: Form) -> None:
     kernel = convolution(form)[0]
-    assert seen_in(kernel) is None
-    assert seen_in(kernel, broadcast=True) is None
+    assert viewed_in(kernel) is None
+    assert viewed_in(kernel, broadcast=True) is None
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -231,8 +231,8 @@ def test_a_matrix_is_no_image(transposed: bool) -> None:
     if transposed:
         b = values("float32", 1, 20, 40).transpose(0, 2, 1)
     kernel = contraction_kernel(a, b, (2,), [out])
-    assert seen_in(kernel) is None
-    assert seen_in(kernel, broadcast=True) is None
+    assert viewed_in(kernel) is None
+    assert viewed_in(kernel, broadcast=True) is None
 
 
 def test_that_filters_are_constant_changes_no_bit() -> None:
@@ -329,7 +329,7 @@ def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
         return [None for _ in all_threads]
     best = least.choice
     alike = [(priced, way.choice) for priced, found in ways for way in found if sums_alike(way.choice, best)]
-    if best.instructions.are_amx and best.seen:
+    if best.instructions.are_amx and best.viewed:
         columns = columns_of_all(best, families)
         alike = [(priced, tiles) for priced, tiles in alike if tiles.columns == columns]
     alike += [
@@ -358,9 +358,9 @@ def facts(tiles: Tiles | None) -> object:
     """All that tiles are, but for their roles, of which only which operand is which can differ."""
     if tiles is None:
         return None
-    numbers = [getattr(tiles, name) for name in Tiles.__slots__ if name not in ("roles", "seen")]
-    seen = tiles.seen and (tiles.seen.broadcast, tiles.seen.image)
-    return numbers, seen, tiles.roles.a.loads, tiles.roles.b.loads
+    numbers = [getattr(tiles, name) for name in Tiles.__slots__ if name not in ("roles", "viewed")]
+    viewed = tiles.viewed and (tiles.viewed.broadcast, tiles.viewed.image)
+    return numbers, viewed, tiles.roles.a.loads, tiles.roles.b.loads
 
 
 @pytest.mark.parametrize("name", MACHINES)

@@ -41,6 +41,7 @@ _LARGE = ((0, (0,)),)
 They are added to all others, so that these are rounded as little as they count. The products that are left
 out are below 2^-25 of the whole."""
 _CONFIGURATION_BYTES = 64
+"""Bytes of the operand of LDTILECFG."""
 _PREFETCHED_ROWS = 8
 """Rows of results that are prefetched with STEP products."""
 _STORED_ROWS = 4

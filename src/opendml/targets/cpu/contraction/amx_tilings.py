@@ -15,7 +15,7 @@ from opendml.targets.cpu.contraction.costs import (
     packing_cycles,
     stored_cycles,
 )
-from opendml.targets.cpu.contraction.image import Seen
+from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.image_tilings import image_blocks, image_cycles
 from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiles import (
@@ -130,33 +130,33 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
     yield from map(family, (each for each in shapes if m > each.rows // 2 and n >= _FEWEST))
 
 
-def amx_image_tilings(seen: Seen) -> Iterator[Family]:
+def amx_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
     """Yield the family whose B is windows of an image in bfloat16 parts, in blocks of whole rows of
     windows."""
-    roles, lanes = seen.roles, lane_count()
+    roles, lanes = viewed.roles, lane_count()
     outer, m, n, k = roles.sizes
-    if not machine().has("amx-bf16") or seen.image.taps > _MOST_TAPS or m < _FEWEST:
+    if not machine().has("amx-bf16") or viewed.image.taps > _MOST_TAPS or m < _FEWEST:
         return
     unit, width = AMX_TILE.rows, AMX_TILE.vectors * lanes
-    tile = amx_tile_cycles(k, seen.depth(DEPTH))
+    tile = amx_tile_cycles(k, viewed.depth(DEPTH))
     a, _ = packing_cycles(roles)
     work = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
     stored = stored_cycles(roles)
-    far, packed = far_cycles(roles.a, roles.a.loads), image_cycles(seen)
+    far, packed = far_cycles(roles.a, roles.a.loads), image_cycles(viewed)
 
     def ways(rows: int, columns: int) -> Iterator[Way]:
-        lines = columns // seen.width
-        tiles = -(-seen.span(lines) // width)
+        lines = columns // viewed.width
+        tiles = -(-viewed.span(lines) // width)
         item = STARTED + -(-rows // unit) * tiles * tile
         item += rows * k * (_FETCHED + far / tiles) / lanes
         item += packed(lines)
         item += tiles * AMX_TILE.vectors * k * BF16_PARTS / 2 * _COPIED_WINDOWS
-        item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
+        item += rows * lines * (ROW + -(-viewed.width // lanes) * stored)
         yield item, Storage.AHEAD, Storage.WINDOWS, work
 
     least = outer * -(-m // unit) * n / width * tile
-    blocks = list(image_blocks(seen, AMX_TILE))
-    yield Family(roles, Instructions.AMX_BF16, AMX_TILE, least, blocks, ways, seen)
+    blocks = list(image_blocks(viewed, AMX_TILE))
+    yield Family(roles, Instructions.AMX_BF16, AMX_TILE, least, blocks, ways, viewed)
 
 
 def amx_int8_tilings(roles: Roles) -> Iterator[Family]:

@@ -1,6 +1,6 @@
 """Products of few rows with a grouped narrow operand, in integers.
 
-The elements of a block of a row become integers of 32 bits times a power of two. An integer is DIGITS signed
+The elements of a block of a row become integers of 32 bits times a power of two. An integer is four signed
 bytes, its digits to the base 256. One instruction multiplies four neighbours along k, of one digit, by as
 many packed numbers. The sums of a block are exact. They become floats, which are scaled and added.
 
@@ -27,13 +27,14 @@ from opendml.targets.cpu.values import any_lane, intrinsic, llvm_type, overloade
 from opendml.targets.cpu.values import number as constant
 
 _I32 = ScalarType.INT32
-_DIGITS = 4
-_BASE_BITS = 8
+_DIGITS, _BASE_BITS = 4, 8
+"""The digits of an integer, and the bits of each."""
 _WHOLE_BITS = 30
 """The bits of the largest integer of a block below its highest bit."""
 _GREATEST = 0x7F7F7F00
 """The greatest integer in FLOAT32 whose highest digit is below 128. The excess over it is a rest."""
 _FRACTION_BITS, _BIAS = 23, 127
+"""The bits of the fraction of a FLOAT32, and the bias of its exponent."""
 _LOST = 2.0**-23
 """The part of an element that its digits may lose. 2 to 4 of 1,000 activations of GPT-2 lose more."""
 _LEAST, _MOST = _BIAS - 60, _BIAS + 60

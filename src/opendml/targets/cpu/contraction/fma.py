@@ -94,6 +94,8 @@ class _Places:
 
 
 class _MicroCode:
+    """Emits the code of a micro-kernel of vector multiply-adds."""
+
     def __init__(self, function: ir.Function, micro: MicroKernel, lanes: int, strides: Strides) -> None:
         self.function, self.lanes, self.strides = function, lanes, strides
         self.rows, self.vectors = range(micro.rows), range(micro.vectors)

@@ -24,8 +24,8 @@ _ONE = ImageWindow(1, 1, 1)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The windows of an image that are an operand.
+class ViewedImage:
+    """An image whose windows are an operand.
 
     `rows` and `columns` are the windows along the rows and columns of the image. Each has the dimensions of
     positions and of elements, if there are any.
@@ -124,9 +124,9 @@ def _size(roles: Roles, dimension: int | None) -> int:
     return 1 if dimension is None else roles.a.domain[dimension]
 
 
-def seen_by(roles: Roles, broadcast: bool, in_bf16: bool = False) -> Seen | None:
-    """Return the windows of which A (if `broadcast`) or B consists. None: it does not, or groups would have
-    elements of several windows."""
+def viewed_image(roles: Roles, broadcast: bool, in_bf16: bool = False) -> ViewedImage | None:
+    """Return the image whose windows are A (if `broadcast`) or B. None: there is no such image, or groups
+    would have elements of several windows."""
     group = STEP if in_bf16 else roles.group
     if roles.types[0] is not F32 and (broadcast or roles.group == 1):
         return None
@@ -153,7 +153,7 @@ def seen_by(roles: Roles, broadcast: bool, in_bf16: bool = False) -> Seen | None
         roles = _divided(roles, channels[-1], group)
     roles = replace(roles, outer=outer, depth=(*channels, *taps, *sharing))
     roles = replace(roles, rows=image) if broadcast else replace(roles, columns=image)
-    return Seen(roles, broadcast, found[0], found[1], tuple(channels), sharing, in_bf16)
+    return ViewedImage(roles, broadcast, found[0], found[1], tuple(channels), sharing, in_bf16)
 
 
 def image_dimensions_of(kernel: Kernel) -> frozenset[str]:
@@ -164,7 +164,7 @@ def image_dimensions_of(kernel: Kernel) -> frozenset[str]:
     if not any(map(is_traced, kernel.domain)) or Operation.CONTRACTION not in operations_of(kernel.values):
         return frozenset()
     roles = roles_of(plain(kernel), False)
-    image = None if roles is None else seen_by(roles, False)
+    image = None if roles is None else viewed_image(roles, False)
     if image is None:
         return frozenset()
     sizes = [kernel.domain[number] for _, number, _ in (image.rows, image.columns) if number is not None]

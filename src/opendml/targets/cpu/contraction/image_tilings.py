@@ -20,7 +20,7 @@ from opendml.targets.cpu.contraction.costs import (
     stored_cycles,
     tile_cycles,
 )
-from opendml.targets.cpu.contraction.image import Seen
+from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
@@ -47,44 +47,44 @@ _MOST_COLUMNS = 4096
 """The most columns of a block of an image."""
 
 
-def image_tilings(seen: Seen) -> Iterator[Family]:
+def image_tilings(viewed: ViewedImage) -> Iterator[Family]:
     """Yield the families whose B is windows, in blocks of whole rows of windows."""
-    roles, lanes = seen.roles, lane_count()
+    roles, lanes = viewed.roles, lane_count()
     outer, m, n, k = roles.sizes
     (a, _), groups = packing_cycles(roles), roles.k_groups
     stored = stored_cycles(roles)
     work = groups_of(roles, roles.a) * m * k * a / lanes
-    packed = image_cycles(seen)
+    packed = image_cycles(viewed)
 
     def family(micro: MicroKernel) -> Family:
         width, product_cycles = micro.vectors * lanes, _image_tile_cycles(micro)
 
         def ways(rows: int, columns: int) -> Iterator[Way]:
-            lines = columns // seen.width
-            tiles = -(-seen.span(lines) // width)
+            lines = columns // viewed.width
+            tiles = -(-viewed.span(lines) // width)
             item = STARTED + -(-rows // micro.rows) * tiles * groups * product_cycles
             item += packed(lines)
-            item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
+            item += rows * lines * (ROW + -(-viewed.width // lanes) * stored)
             yield item + rows * k * a / lanes, Storage.PACKED, Storage.WINDOWS, 0.0
             yield item + rows * groups * STREAMED / lanes, Storage.AHEAD, Storage.WINDOWS, work
 
         least = outer * -(-m // micro.rows) * n / width * groups * product_cycles
-        blocks = list(image_blocks(seen, micro))
-        return Family(roles, Instructions.FMA, micro, least, blocks, ways, seen)
+        blocks = list(image_blocks(viewed, micro))
+        return Family(roles, Instructions.FMA, micro, least, blocks, ways, viewed)
 
     yield from map(family, _micro_kernels(m))
 
 
-def image_blocks(seen: Seen, micro: MicroKernel) -> Iterator[tuple[int, int]]:
+def image_blocks(viewed: ViewedImage, micro: MicroKernel) -> Iterator[tuple[int, int]]:
     """Yield the rows and columns of blocks of whole rows of windows."""
-    m, width = seen.roles.sizes[1], micro.vectors * lane_count()
-    for lines in _block_lines(seen):
-        span = seen.span(lines)
+    m, width = viewed.roles.sizes[1], micro.vectors * lane_count()
+    for lines in _block_lines(viewed):
+        span = viewed.span(lines)
         if span > _MOST_COLUMNS:
             break
         most_rows = image_rows(image_columns(span, width)) // micro.rows * micro.rows
         for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
-            yield rows, lines * seen.width
+            yield rows, lines * viewed.width
 
 
 def _micro_kernels(m: int) -> list[MicroKernel]:
@@ -108,56 +108,56 @@ def _image_tile_cycles(micro: MicroKernel) -> float:
     return max(micro.rows * micro.vectors / 2, loads, LATENCY) + _FOUND
 
 
-def broadcast_image_tilings(seen: Seen) -> Iterator[Family]:
+def broadcast_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
     """Yield the families whose A is windows, in tiles of windows beside each other."""
-    roles, lanes = seen.roles, lane_count()
+    roles, lanes = viewed.roles, lane_count()
     outer, m, n, k = roles.sizes
     _, b = packing_cycles(roles)
     most_rows, most_columns = most_results()
     stored = stored_cycles(roles, _SCATTERED)
-    packed = image_cycles(seen)
+    packed = image_cycles(viewed)
 
     def family(largest: MicroKernel) -> Family:
-        divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
+        divisors = (rows for rows in range(largest.rows, 0, -1) if viewed.width % rows == 0)
         micro = replace(largest, rows=next(divisors))
         width, product_cycles = micro.vectors * lanes, tile_cycles(micro)
 
         def ways(rows: int, columns: int) -> Iterator[Way]:
             tiles = rows // micro.rows * -(-columns // width)
-            item = STARTED + tiles * k * product_cycles + packed(rows // seen.width)
+            item = STARTED + tiles * k * product_cycles + packed(rows // viewed.width)
             item += (columns * k * b + rows * columns * stored) / lanes
             yield item, Storage.WINDOWS, Storage.PACKED, 0.0
 
-        all_rows = [lines * seen.width for lines in _block_lines(seen)]
+        all_rows = [lines * viewed.width for lines in _block_lines(viewed)]
         sizes = block_sizes(n, width, most_columns // width * width)
         blocks = [(rows, columns) for rows in all_rows if rows <= most_rows for columns in sizes]
         least = outer * (m // micro.rows) * -(-n // width) * k * product_cycles
-        return Family(roles, Instructions.FMA, micro, least, blocks, ways, seen, packs_tiles=True)
+        return Family(roles, Instructions.FMA, micro, least, blocks, ways, viewed, packs_tiles=True)
 
     yield from map(family, largest_tiles())
 
 
-def _block_lines(seen: Seen) -> Iterator[int]:
+def _block_lines(viewed: ViewedImage) -> Iterator[int]:
     """Yield the numbers of rows of windows that a block may have, from one on."""
-    groups = min(seen.depth(DEPTH), seen.roles.k_groups)
-    for lines in sorted({-(-seen.height // parts) for parts in range(1, seen.height + 1)}):
-        if seen.elements(lines, groups) > seen.image.elements:
+    groups = min(viewed.depth(DEPTH), viewed.roles.k_groups)
+    for lines in sorted({-(-viewed.height // parts) for parts in range(1, viewed.height + 1)}):
+        if viewed.elements(lines, groups) > viewed.image.elements:
             return
         yield lines
 
 
-def image_cycles(seen: Seen) -> Callable[[int], float]:
+def image_cycles(viewed: ViewedImage) -> Callable[[int], float]:
     """Return the cycles to pack what some rows of windows see, and to find where it lies, by their number."""
-    image, loads, lanes = seen.image, seen.part.loads, lane_count()
-    minor = seen.columns[1]
+    image, loads, lanes = viewed.image, viewed.part.loads, lane_count()
+    minor = viewed.columns[1]
     contiguous = minor is not None and is_contiguous(loads, (minor,))
-    split, begun = (_SPLIT, _ROW_OF_PARTS) if seen.in_bf16 else (0.0, ROW)
-    vector = far_cycles(seen.part, loads) + copied_cycles(contiguous) * seen.roles.group + split
-    channels = seen.roles.count((*seen.channels, *(seen.sharing if seen.in_bf16 else ())))
+    split, begun = (_SPLIT, _ROW_OF_PARTS) if viewed.in_bf16 else (0.0, ROW)
+    vector = far_cycles(viewed.part, loads) + copied_cycles(contiguous) * viewed.roles.group + split
+    channels = viewed.roles.count((*viewed.channels, *(viewed.sharing if viewed.in_bf16 else ())))
 
     @cache
     def cycles(lines: int) -> float:
         rows = channels * image.phases * (lines + image.rows.reach)
-        return 2 * seen.depth(DEPTH) + rows * (begun + -(-seen.pitch // lanes) * vector)
+        return 2 * viewed.depth(DEPTH) + rows * (begun + -(-viewed.pitch // lanes) * vector)
 
     return cycles

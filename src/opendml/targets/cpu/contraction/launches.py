@@ -11,7 +11,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest, least
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import lane_count
-from opendml.targets.cpu.contraction.image import seen_by
+from opendml.targets.cpu.contraction.image import viewed_image
 from opendml.targets.cpu.contraction.operands import common_loops, epilogue_nest, packing_of_a, packing_of_b
 from opendml.targets.cpu.contraction.roles import Roles, moves, roles_of
 from opendml.targets.cpu.contraction.tiles import DEPTH, TileChoice, Tiles, is_fixed, steps_of
@@ -38,16 +38,18 @@ def construct(kernel: Kernel, choice: TileChoice) -> list[CpuLaunch]:
     """Return the launches that compute a kernel's sums of products, by integer arithmetic alone."""
     roles = roles_of(kernel, choice.exchanged)
     assert roles is not None
-    seen = None
+    viewed = None
     if Storage.WINDOWS in (choice.a, choice.b):
-        seen = seen_by(roles, choice.a is Storage.WINDOWS, choice.instructions is Instructions.AMX_BF16)
-        assert seen is not None
-        roles = seen.roles
+        viewed = viewed_image(
+            roles, choice.a is Storage.WINDOWS, choice.instructions is Instructions.AMX_BF16
+        )
+        assert viewed is not None
+        roles = viewed.roles
     rows, columns = choice.rows, choice.columns
-    if seen is not None:
-        rows, columns = (rows * seen.width, columns) if seen.broadcast else (rows, columns * seen.width)
+    if viewed is not None:
+        rows, columns = (rows * viewed.width, columns) if viewed.broadcast else (rows, columns * viewed.width)
     numbers = choice.instructions, choice.micro, rows, columns
-    return _launches(Tiles(roles, *numbers, 0.0, choice.a, choice.b, seen=seen), choice)
+    return _launches(Tiles(roles, *numbers, 0.0, choice.a, choice.b, viewed=viewed), choice)
 
 
 def launches_of(tiles: Tiles) -> list[CpuLaunch]:
@@ -56,7 +58,7 @@ def launches_of(tiles: Tiles) -> list[CpuLaunch]:
 
 
 def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
-    roles, seen = tiles.roles, tiles.seen
+    roles, viewed = tiles.roles, tiles.viewed
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     a_part, b_part = roles.a, roles.b
     launches, arena_bytes = [], 0
@@ -69,10 +71,10 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
     a_outer, b_outer, outer = common_loops(parts, roles.outer)
     a, a_nest = packing_of_a(roles, a_part, a_outer)
     b, b_nest = packing_of_b(roles, b_part, b_outer)
-    if seen and seen.broadcast:
-        a, a_nest = seen.packing(a_outer)
-    elif seen:
-        b, b_nest = seen.packing(b_outer)
+    if viewed and viewed.broadcast:
+        a, a_nest = viewed.packing(a_outer)
+    elif viewed:
+        b, b_nest = viewed.packing(b_outer)
     depth = tiles.depth * roles.group
     b_depth = tiles.packed_depth * roles.group
     block = narrow.block if narrow and tiles.instructions is Instructions.DIGITS else 0
@@ -85,7 +87,7 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         rows,
         columns,
         tiles.parts_together if roles.types[0] is F32 and k > tiles.parts_together * depth else 0,
-        seen.image if seen else None,
+        viewed.image if viewed else None,
     )
     nest = epilogue_nest(roles, outer)
     pattern = replace(pattern_of(roles.epilogue, nest, CpuMode.CONTRACTION), walk=tiling)
@@ -116,16 +118,16 @@ def _check_room(tiles: Tiles, choice: TileChoice, rows: int, columns: int) -> No
     The choice made sure of it for the sizes that it was made for. Of other sizes, traced ones record here
     what they have to be.
     """
-    seen = tiles.seen
-    fits = tiles.rows <= rows and (seen is not None or tiles.columns <= columns)
-    if seen is not None:
-        lines = choice.rows if seen.broadcast else choice.columns
-        groups = least(seen.depth(DEPTH), tiles.roles.k_groups)
-        fits = fits and seen.elements(lines, groups) <= seen.image.elements
-        if seen.broadcast:
-            fits = fits and seen.width % tiles.micro.rows == 0 and tiles.columns <= columns
+    viewed = tiles.viewed
+    fits = tiles.rows <= rows and (viewed is not None or tiles.columns <= columns)
+    if viewed is not None:
+        lines = choice.rows if viewed.broadcast else choice.columns
+        groups = least(viewed.depth(DEPTH), tiles.roles.k_groups)
+        fits = fits and viewed.elements(lines, groups) <= viewed.image.elements
+        if viewed.broadcast:
+            fits = fits and viewed.width % tiles.micro.rows == 0 and tiles.columns <= columns
         else:
-            fits = fits and seen.span(lines) <= columns
+            fits = fits and viewed.span(lines) <= columns
     if not fits:
         raise ValueError(f"blocks of {tiles.rows}x{tiles.columns} results do not fit the chosen tiles")
 

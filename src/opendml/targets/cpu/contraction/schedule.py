@@ -22,7 +22,7 @@ from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.contraction.amx_tilings import amx_image_tilings, amx_int8_tilings, amx_tilings
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import GATHERED, ROW, far_cycles, lane_count
-from opendml.targets.cpu.contraction.image import seen_by
+from opendml.targets.cpu.contraction.image import viewed_image
 from opendml.targets.cpu.contraction.image_tilings import broadcast_image_tilings, image_tilings
 from opendml.targets.cpu.contraction.launches import construct
 from opendml.targets.cpu.contraction.operands import is_contiguous
@@ -83,7 +83,7 @@ _LAUNCHED = 3000.0
 def name_of(tiles: Tiles) -> str:
     """Return the name of a kind of tiles."""
     name = f"{_KINDS.get(tiles.instructions, 'tiles')} of {tiles.micro.rows}x{tiles.micro.vectors}"
-    name += " of an image" if tiles.seen else ""
+    name += " of an image" if tiles.viewed else ""
     name += (" exchanged" if tiles.roles.exchanged else "") + (" packed ahead" if tiles.packed_ahead else "")
     is_by_rows = tiles.b is Storage.IN_PLACE and tiles.instructions is Instructions.FMA
     return name + (" in place" if tiles.a is Storage.IN_PLACE else " by rows" if is_by_rows else "")
@@ -383,7 +383,7 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
     """Return the tiles that take these threads least time, of all that give the bits of `best`; of equal
     ones, the first. Those with a constant in a usual form win if they take up to `nearly` times as much."""
     # The bits of an image's blocks in AMX depend on their columns, so all blocks have as many.
-    only = columns_of_all(best, families) if best.instructions.are_amx and best.seen else None
+    only = columns_of_all(best, families) if best.instructions.are_amx and best.viewed else None
     cheapest = _Least(best, (math.inf, math.inf), ())
     usual = {form: _Least(best, (math.inf, math.inf), ()) for form in UsualForm}
 
@@ -433,8 +433,8 @@ def sums_alike(tiles: Tiles, others: Tiles) -> bool:
     if is_amx and tiles.micro != others.micro:
         # If a number cannot be split, all rows of its tile are multiplied by FMAs.
         return False
-    if tiles.seen and others.seen:
-        windows = tiles.seen.image.taps == others.seen.image.taps
+    if tiles.viewed and others.viewed:
+        windows = tiles.viewed.image.taps == others.viewed.image.taps
         return windows and tiles.roles.depth == others.roles.depth
     return tiles.roles is others.roles and tiles.depth == others.depth
 
@@ -471,7 +471,7 @@ def _kind(family: Family) -> tuple[Instructions, bool]:
 
     Which operand is B does not count: a product of float32 has the same bits either way.
     """
-    return family.instructions, family.seen is not None
+    return family.instructions, family.viewed is not None
 
 
 def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Sequence[Priced]:
@@ -482,7 +482,7 @@ def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Se
     if not any(varies(varying, each.family.roles.rows, each.family.roles.columns) for each in own):
         return families
     filters = [each for each in own if is_fixed(each.family.roles.a)]
-    windows = [each for each in filters if each.family.seen and each.family.blocks]
+    windows = [each for each in filters if each.family.viewed and each.family.blocks]
     amx = [each for each in windows or filters if each.family.instructions.are_amx]
     constant = [each for each in own if is_fixed(each.family.roles.b)]
     return amx or windows or filters or constant or families
@@ -522,9 +522,9 @@ def _all_families(every: Sequence[Roles], varying: Varying) -> Iterator[Priced]:
             found += [(False, tilings_in_rows(roles)), (False, tilings_of_dots(roles))]
         found.append((stays, amx_int8_tilings(roles)))
         for broadcast, in_images in ((False, image_tilings), (True, broadcast_image_tilings)):
-            seen = seen_by(roles, broadcast)
-            if seen is not None and seen.depth(DEPTH):
-                found.append((broadcast and bool(roles.outer), in_images(seen)))
+            viewed = viewed_image(roles, broadcast)
+            if viewed is not None and viewed.depth(DEPTH):
+                found.append((broadcast and bool(roles.outer), in_images(viewed)))
         for wants_b_ahead, families in found:
             for family in families:
                 yield Priced(family, wants_b_ahead)
@@ -534,8 +534,8 @@ def _amx_tilings(roles: Roles) -> Iterator[Family]:
     """Yield the families of float32 in AMX. Elements that several windows see are split once."""
     if not machine().has("amx-bf16"):
         return
-    seen = seen_by(roles, False, in_bf16=True) if roles.types[0] is F32 else None
-    images = [] if seen is None else list(amx_image_tilings(seen))
+    viewed = viewed_image(roles, False, in_bf16=True) if roles.types[0] is F32 else None
+    images = [] if viewed is None else list(amx_image_tilings(viewed))
     yield from images or amx_tilings(roles)
 
 

@@ -8,7 +8,7 @@ from opendml.compiler.kernel import Kernel
 from opendml.late_dataclass import dataclass
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import lane_count
-from opendml.targets.cpu.contraction.image import Seen
+from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.narrow import PART
 from opendml.targets.cpu.contraction.roles import Roles, moves
 from opendml.targets.cpu.contraction.tiling import Instructions, MicroKernel, Storage
@@ -78,14 +78,14 @@ class Tiles:
     b: Storage = Storage.PACKED
     packing_work: float = 0.0
     """The estimated cycles of all threads in a launch that packs one of the operands."""
-    seen: Seen | None = None
+    viewed: ViewedImage | None = None
     """The windows of which the operand consists whose storage is WINDOWS."""
 
     @property
     def depth(self) -> int:
         """The products (or groups) of a part."""
-        if self.seen:
-            return self.seen.depth(DEPTH)
+        if self.viewed:
+            return self.viewed.depth(DEPTH)
         if self.instructions.are_amx:
             return PRODUCTS_IN_REGISTERS
         if self.instructions is Instructions.DOTS:
@@ -136,8 +136,8 @@ class Tiles:
             self.roles.exchanged,
             self.instructions,
             self.micro,
-            self.rows // self.seen.width if self.seen and self.seen.broadcast else self.rows,
-            self.columns // self.seen.width if self.seen and not self.seen.broadcast else self.columns,
+            self.rows // self.viewed.width if self.viewed and self.viewed.broadcast else self.rows,
+            self.columns // self.viewed.width if self.viewed and not self.viewed.broadcast else self.columns,
             self.a,
             self.b,
             grain,
@@ -149,9 +149,9 @@ class Tiles:
     def span(self) -> int:
         """The columns of scratch memory for sums of windows that are B, or 0. Between two rows of windows lie
         some that are none."""
-        if self.seen is None or self.seen.broadcast:
+        if self.viewed is None or self.viewed.broadcast:
             return 0
-        return image_columns(self.seen.span(self.columns // self.seen.width), self.width)
+        return image_columns(self.viewed.span(self.columns // self.viewed.width), self.width)
 
     @property
     def width(self) -> int:
@@ -199,14 +199,14 @@ class Family:
     """The rows and columns of blocks."""
     ways: Callable[[int, int], Iterator[Way]]
     """Yields the ways to store the operands of blocks of this size, with their costs."""
-    seen: Seen | None = None
+    viewed: ViewedImage | None = None
     packs_tiles: bool = False
     """True if items pack B tile by tile."""
 
     @property
     def broadcasts(self) -> bool:
         """True if A is windows of an image."""
-        return self.seen is not None and self.seen.broadcast
+        return self.viewed is not None and self.viewed.broadcast
 
     def divisions(self, worth: Worth) -> Iterator[Tiles]:
         """Yield the divisions that are worth it."""
@@ -223,7 +223,7 @@ class Family:
                         a,
                         b,
                         work,
-                        self.seen,
+                        self.viewed,
                     )
 
 
