@@ -419,7 +419,7 @@ def test_convolutions_of_few_channels_are_summed_in_registers(
     assert set(used) == {"short_sums"}
 
 
-ALONG, ABREAST = LineSpan(64, 64, 8, team=3, resident=1), LineSpan(128, 4, 8, team=3, resident=1)
+ALONG, ACROSS = LineSpan(64, 64, 8, team=3, resident=1), LineSpan(128, 4, 8, team=3, resident=1)
 WAVE = ALONG.span * ALONG.keep * ALONG.team
 
 
@@ -432,8 +432,8 @@ WAVES = [
     ((2, WAVE), 1, ALONG),
     ((2, 2 * WAVE - 1), 1, ALONG),
     ((1, 3 * WAVE + 8), 1, ALONG),
-    ((4 * 8 * 3 * 2 + 1, 35), 0, ABREAST),
-    ((5, 3), 0, ABREAST),
+    ((4 * 8 * 3 * 2 + 1, 35), 0, ACROSS),
+    ((5, 3), 0, ACROSS),
 ]
 SUMMED = [dml.FLOAT32, dml.FLOAT16, dml.INT32, dml.INT64]
 

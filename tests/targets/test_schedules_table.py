@@ -62,7 +62,7 @@ CUDA_TABLES: tuple[Table[Any, Any], ...] = (
     cuda_elements.ELEMENTS,
     cuda_reductions.REDUCE,
     cuda_scans.LINES,
-    cuda_scans.LINES_ABREAST,
+    cuda_scans.LINES_SIDE_BY_SIDE,
     cuda_placing.SCATTER,
     cuda_placing.POSITIONS,
     cuda_placing.TOP,

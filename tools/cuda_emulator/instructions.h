@@ -32,7 +32,6 @@ DEVICE float maximum(float a, float b) {
 DEVICE float rough_reciprocal(float x) { return 1 / x; }
 DEVICE float rough_reciprocal_root(float x) { return 1 / sqrtf(x); }
 DEVICE float power_of_two(float x) { return exp2f(x); }
-DEVICE void forget(int&) {}
 
 template <typename T>
 DEVICE T* forget_memory(T* place) { return place; }
@@ -49,7 +48,6 @@ DEVICE void copy_async(char* to, const char* from, bool there) {
 DEVICE void commit_copies() {}
 template <int REST>
 DEVICE void wait_for_copies() {}
-DEVICE void wait_for_all_copies() {}
 
 template <typename T>
 DEVICE T load_uncached(const T* from) { return __atomic_load_n(from, __ATOMIC_SEQ_CST); }
@@ -62,21 +60,21 @@ DEVICE void load_uncached(T (&to)[2], const void* from) {
 DEVICE void arrive(unsigned* counter) { atomicAdd(counter, 1); }
 
 // Other threads of the block run meanwhile, since one may look until something is there.
-DEVICE unsigned look_at(const unsigned* counter) {
+DEVICE unsigned load_relaxed(const unsigned* counter) {
     emulator::let_others_run();
     return load_uncached(counter);
 }
 
-DEVICE void look_at(unsigned long long (&to)[2], const char* from) {
+DEVICE void load_relaxed(unsigned long long (&to)[2], const char* from) {
     emulator::let_others_run();
     load_uncached(to, from);
 }
 
-DEVICE void leave(char* to, const unsigned long long (&words)[2]) {
+DEVICE void store_relaxed(char* to, const unsigned long long (&words)[2]) {
     for (int i = 0; i < 2; i++) __atomic_store_n((unsigned long long*)to + i, words[i], __ATOMIC_SEQ_CST);
 }
 
-DEVICE unsigned acquire(const unsigned* counter) { return look_at(counter); }
+DEVICE unsigned acquire(const unsigned* counter) { return load_relaxed(counter); }
 
 // Where the rows of four matrices begin: each lane knows one.
 struct Matrices {

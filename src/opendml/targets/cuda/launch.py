@@ -28,7 +28,7 @@ STATIC_SHARED_BYTES = 48 * 1024
 """Bytes of shared memory of a block that the code itself names, at most; more is asked for at the launch."""
 POSTS_BYTES = 2 * 16
 """Bytes in which a block leaves what it has of a line, in every second round elsewhere: those of
-`kernels/posts.cuh`."""
+`kernels/published_values.cuh`."""
 _STATE_BYTES = 24
 """Bytes that the state of one reduction takes, at most."""
 _NEAR = 32

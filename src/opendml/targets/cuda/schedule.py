@@ -21,8 +21,8 @@ from opendml.targets.cuda.schedule_contraction import CudaProductQuery, contract
 from opendml.targets.cuda.schedule_depthwise import DEPTHWISE
 from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_placing import POSITIONS, SCATTER, TOP, placing_query
-from opendml.targets.cuda.schedule_reductions import REDUCE, windows_abreast
-from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
+from opendml.targets.cuda.schedule_reductions import REDUCE, windows_side_by_side
+from opendml.targets.cuda.schedule_scans import LINES, LINES_SIDE_BY_SIDE
 from opendml.targets.cuda.schedule_short_sums import SHORT_SUMS
 
 _known = Memo[tuple[Decision[CudaLaunch], CudaLaunch]]()
@@ -77,13 +77,13 @@ def table_of(
     if kind is KernelKind.ELEMENT_WISE:
         return ELEMENTS, query
     if kind is KernelKind.SCAN:
-        return LINES if query.nest.inner_reduced else LINES_ABREAST, query
+        return LINES if query.nest.inner_reduced else LINES_SIDE_BY_SIDE, query
     return _reductions(query)
 
 
 def _reductions(query: CudaQuery) -> tuple[Table, CudaQuery]:
     """Return the ways to reduce without tiles, and the query that they answer."""
-    return REDUCE, replace(query, nest=windows_abreast(query.nest))
+    return REDUCE, replace(query, nest=windows_side_by_side(query.nest))
 
 
 def _reductions_of_product(query: CudaProductQuery, _: None) -> tuple[Table, CudaQuery]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel
 from opendml.late_dataclass import dataclass
 from opendml.program.carriers import bits_of_bfloat16
@@ -298,10 +297,3 @@ class ChainShape:
             loop_words(self.kernel, self.loops["batch"], rows) | words,
             shared_bytes=self.shared_bytes(tile, alignments),
         )
-
-
-def chain_products(kernel: Kernel) -> Node:
-    """Return the contraction that makes the scores of a chain."""
-    chain = attention_of(kernel.values)
-    assert chain is not None
-    return chain.products

@@ -460,7 +460,7 @@ def _launch(query: CudaQuery, way: Sharing) -> CudaLaunch:
     )
 
 
-def windows_abreast(nest: UnitNest) -> UnitNest:
+def windows_side_by_side(nest: UnitNest) -> UnitNest:
     """Return the nest with a loop over groups innermost along which results are neighbours, if groups are
     small and what neighbours read lies close together."""
     if not nest.inner_reduced or nest.row_count * nest.inner.count > _WINDOW:

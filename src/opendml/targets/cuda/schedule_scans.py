@@ -154,7 +154,7 @@ def construct_scan(query: CudaQuery, choice: LineSpan) -> CudaLaunch:
 SHARED = Candidate(
     "waves of tiles by blocks that share lines", partial(_price_shared, resident=2), construct_scan
 )
-LINES_ABREAST: Table = (
+LINES_SIDE_BY_SIDE: Table = (
     Candidate("a thread for each line", partial(_price, threads=_THREADS, span=1), construct_scan),
     Candidate(
         "a block for lines side by side",

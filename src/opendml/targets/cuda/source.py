@@ -45,13 +45,13 @@ class Printer(Needs):
 
     def _structures(self) -> str:
         def loads(name: str, numbers: Sequence[int], more: str) -> str:
-            members = "".join(f"\n    {self._storage(self.pattern.loads[n], 'V')} l{n};" for n in numbers)
+            members = "".join(f"\n    {self._storage(self.pattern.loads[n])} l{n};" for n in numbers)
             return f"template <int V>\nstruct {name} {{{members}{more}\n}};"
 
         def nodes(name: str, members: Sequence[Node]) -> str:
             return f"struct {name} {{" + "".join(f" {_declared(n, self.names)};" for n in members) + " };"
 
-        outputs = "".join(f"\n    {self._storage(a, 'V')} s{n};" for n, a, _ in self.element_stores())
+        outputs = "".join(f"\n    {self._storage(a)} s{n};" for n, a, _ in self.element_stores())
         broken = broken_accesses(self.pattern)
         rows = "\n    Row first, second;\n    int turn;" if broken else ""
         row = "".join(f" {TYPES[self.pattern.loads[n].type]} l{n};" for n in broken)
@@ -62,10 +62,10 @@ class Printer(Needs):
         parts.append(f"template <int V>\nstruct Outputs {{{outputs}\n}};")
         return "\n".join([*parts, nodes("Kept", self.kept)])
 
-    def _storage(self, access: CudaAccess, lanes: str) -> str:
-        """Return the C++ type of what one access moves for one unit."""
+    def _storage(self, access: CudaAccess) -> str:
+        """Return the C++ type of what one access moves for a unit of V elements."""
         type = TYPES[access.type]
-        return type if access.step is Step.NONE else f"Vector<{type}, {lanes}>"
+        return type if access.step is Step.NONE else f"Vector<{type}, V>"
 
     def _loading(self) -> list[str]:
         def lines(numbers: Sequence[int]) -> list[str]:

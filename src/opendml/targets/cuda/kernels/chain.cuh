@@ -1,22 +1,23 @@
-// A softmax between products: a block has ROWS queries, and takes in KEYS keys and their values at a time. Of the products of
-// both it makes scores, and of these weights, relative to the greatest score so far, by which it adds the values up. Where a
-// greater score comes, sums of weights and of weighted values so far are scaled down; at the end the one divides the other.
+// Computes attention (a softmax between products). A block has ROWS queries, and takes in KEYS keys and their values at a time. Products of
+// queries and keys become scores, and scores become weights, relative to the greatest score so far. Values are summed by weight. When a
+// greater score comes, the sums of weights and of weighted values are scaled down. At the end, one is divided by the other.
 //
-// Weights are sums of two numbers, or multiples of a small one, so a value that is infinite, or so large that its sums overflow,
-// gives a result that is not finite. Then the block begins once more, with weights of one part that are no greater than one over the
-// keys, and 0 only where the score is: results that were not finite come from there.
+// Weights are sums of two numbers, or multiples of a small one. So a value that is infinite, or so large that sums overflow, gives a result
+// that is not finite. Then the block takes in all keys once more, with weights of one part that are at most one over the number of keys,
+// and 0 only where the score makes them so. Results that were not finite come from there.
 
 #define LOWEST __int_as_float(0xff800000)
 
-DEVICE float greater(float a, float b) { return fmaxf(a, b); }  // the other one where one is NaN
+DEVICE float greater(float a, float b) { return fmaxf(a, b); }  // the other one if one is NaN
 
-// The greatest, or the sum, of what the lanes have that share a row.
+// Returns the greatest value of the lanes that share a row.
 DEVICE float greatest_of_row(float value) {
 #pragma unroll
     for (int distance = 1; distance < LANES; distance *= 2) value = greater(__shfl_xor_sync(~0u, value, distance), value);
     return value;
 }
 
+// Returns the sum of the values of the lanes that share a row.
 DEVICE float sum_of_row(float value) {
 #pragma unroll
     for (int distance = 1; distance < LANES; distance *= 2) value += __shfl_xor_sync(~0u, value, distance);
@@ -59,7 +60,7 @@ struct Block {
     }
 };
 
-// Which results of a thread are not stored yet.
+// The results of a thread that are not stored yet, a bit for each.
 struct Left {
     unsigned bits[(RESULTS + 31) / 32];
 
@@ -83,7 +84,7 @@ struct Attention {
         for (int i = 0; i < RESULTS; i++) results[i] = 0;
     }
 
-    // Makes weights of products with the keys from `key` on, and scales down what there is so far by `factors`.
+    // Turns products with the keys from `key` on into weights, and scales down the sums of weights by `factors`.
     DEVICE_MEMBER void weigh(
         const Parameters& p, float (&scores)[SCORES], float (&factors)[OWN_ROWS], Index key, bool again, float again_unit) {
         float found[OWN_ROWS];
@@ -106,7 +107,7 @@ struct Attention {
             found[row] = greatest_of_row(found[row]);
             const float before = greatest[row];
             greatest[row] = found[row];
-            // Where all are -infinity, they weigh nothing.
+            // If all scores are -infinity, all weights are 0.
             found[row] = found[row] == LOWEST ? 0 : found[row];
             factors[row] = exact_exponential(before - found[row]);
             sums[row] *= factors[row];
@@ -121,7 +122,7 @@ struct Attention {
         for (int i = 0; i < SCORES; i++) sums[row_of_score(i)] += scores[i];
     }
 
-    // Stores the results of this attempt: at first those that are finite, then the others, which `left` tells.
+    // Stores the results of this attempt: the finite ones at first, then those of `left`.
     DEVICE_MEMBER void store(const Parameters& p, Index first, Left& left, bool again) {
         Left open = {};
         float shares[OWN_ROWS];

@@ -1,4 +1,4 @@
-// 16 x 16 threads: each has ROWS / 16 queries, in fours that lie apart, with KEYS / 16 keys and WIDTH / 16 columns of results.
+// Multiplies by FMAs. Each of 16 x 16 threads has ROWS / 16 queries, in groups of four, KEYS / 16 keys and WIDTH / 16 columns of results.
 
 constexpr int TM = ROWS / 16, TK = KEYS / 16, TN = WIDTH / 16, LANES = 16;
 constexpr int K_UNIT_OF_THREAD = TK < 4 ? TK : 4, N_UNIT_OF_THREAD = TN < 4 ? TN : 4, ROOM_PITCH = ROWS + 4;
@@ -9,7 +9,7 @@ DEVICE int row_of(int row) { return row / 4 * (ROWS / (TM / 4)) + threadIdx.x / 
 DEVICE constexpr int row_of_score(int i) { return i / TK; }
 DEVICE constexpr int row_of_result(int i) { return i / TN; }
 
-// The position of element i of a thread. UNIT elements of a thread are neighbours; then come those of the other 15 threads.
+// Returns the position of element i of a thread. UNIT elements of a thread are neighbours. Those of the other 15 threads follow.
 template <int UNIT>
 DEVICE int place_of(int i) { return i / UNIT * (16 * UNIT) + threadIdx.x % 16 * UNIT + i % UNIT; }
 
@@ -18,10 +18,10 @@ DEVICE int column_of(int i) { return place_of<N_UNIT_OF_THREAD>(i % TN); }
 
 DEVICE float weight_of(float distance) { return exact_exponential(distance); }
 
-// A power of two that is at most one over the number of keys.
+// Returns a power of two that is at most one over the number of keys.
 DEVICE float unit_of(int keys) { return __int_as_float((95 + __clz(keys - 1)) << 23); }
 
-// Adds the products of DEPTH columns of a and b; `a` and `b` say where the elements of a row of the thread, and of a column, lie.
+// Adds DEPTH_OF_SUM products to each sum. `a` and `b` return the addresses of an element of a row of the thread, and of a column.
 template <int COLUMNS_OF_THREAD, int UNIT, int DEPTH_OF_SUM, typename A, typename B>
 DEVICE void add_products(float (&sums)[TM * COLUMNS_OF_THREAD], A a, B b) {
 #pragma unroll 8
@@ -50,7 +50,7 @@ DEVICE void multiply(float (&scores)[SCORES], const Q::Element* q, const K::Elem
         scores, [&](int row, int at) { return q + Q::slot(row, at); }, [&](int key, int at) { return k + K::slot(key, at); });
 }
 
-// Products of some keys are added to one another before they are added to the others.
+// Adds the values of KEYS keys by their weights. They are added to one another first, and then to the results so far.
 DEVICE void add_weighted(
     float (&results)[RESULTS], const float (&weights)[SCORES], const float (&factors)[OWN_ROWS], const V::Element* v, float* room,
     bool) {

@@ -1,5 +1,5 @@
-// Tensor cores: a warp has BANDS bands of 16 queries, of which a thread has two, with pairs of keys and of columns of results that
-// lie apart. Weights are the sums of two FLOAT16, so that they have 22 bits.
+// Multiplies on tensor cores. A warp has BANDS bands of 16 queries. A thread has two queries of each, with pairs of keys and of columns of
+// results. Weights are the sums of two FLOAT16, so they have 22 bits.
 
 constexpr int LANES = 4, BANDS = 2 * ROWS / THREADS, OWN_ROWS = 2 * BANDS;
 constexpr int SCORES_OF_BAND = KEYS / 2, SCORES = BANDS * SCORES_OF_BAND, RESULTS_OF_BAND = WIDTH / 2, RESULTS = BANDS * RESULTS_OF_BAND;
@@ -14,12 +14,12 @@ DEVICE constexpr int row_of_result(int i) { return i / RESULTS_OF_BAND * 2 + i %
 DEVICE int key_of(int i) { return i % SCORES_OF_BAND / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 DEVICE int column_of(int i) { return i % RESULTS_OF_BAND / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
-// At most 2^14, so that few of them are below the numbers of FLOAT16.
+// Returns a weight of at most 2^14, so that few weights underflow in FLOAT16.
 DEVICE float weight_of(float distance) { return power_of_two(multiply_add(distance, 1.44269504f, 14.0f)); }
 
 DEVICE float unit_of(int) { return 1; }
 
-// Adds the products of 16 rows and 16 COUNT columns.
+// Adds the products of 16 rows and 16 * COUNT columns.
 template <int COUNT>
 DEVICE void add_products(float* sums, const unsigned (&a)[4], const unsigned (&b)[COUNT][4]) {
 #pragma unroll
@@ -44,7 +44,7 @@ DEVICE void multiply(float (&scores)[SCORES], const half* q, const half* k) {
     }
 }
 
-// Two numbers as FLOAT16; what is left of them takes their place.
+// Returns two numbers as FLOAT16. The numbers become what rounding has cut off.
 DEVICE unsigned pair_of(float& first, float& second) {
     const unsigned pair = to_halves(first, second);
     first -= to_float(half{(unsigned short)pair});

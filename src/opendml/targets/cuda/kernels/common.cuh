@@ -1,4 +1,4 @@
-// What all kernels share: element types, vectors, index arithmetic. No header of a CUDA toolkit is needed.
+// Code of all kernels: element types, vectors, index arithmetic. No header of a CUDA toolkit is needed.
 
 DEVICE double minimum(double a, double b) { return a != a || b != b ? a + b : fmin(a, b); }
 DEVICE double maximum(double a, double b) { return a != a || b != b ? a + b : fmax(a, b); }
@@ -7,7 +7,7 @@ DEVICE double absolute(double x) { return fabs(x); }
 DEVICE float square_root(float x) { return __fsqrt_rn(x); }
 DEVICE double square_root(double x) { return __dsqrt_rn(x); }
 
-// 1 / sqrt(x) but for the last bits, from the approximation in FLOAT32.
+// 1 / sqrt(x) except for the last bits, by two Newton steps from the approximation in FLOAT32.
 DEVICE double reciprocal_root(double x) {
     if (!(x >= 1e-36 && x <= 1e36)) return 1 / sqrt(x);
     double root = rsqrtf(float(x));
@@ -28,7 +28,7 @@ DEVICE double multiply_add(double a, double b, double c) { return __fma_rn(a, b,
 DEVICE bool is_finite(float x) { return x - x == 0; }
 DEVICE bool is_finite(double x) { return x - x == 0; }
 
-// Integers. The template argument is the type to compute in.
+// The template argument of functions of integers is the type in which they compute.
 template <typename T>
 constexpr bool has_sign = T(-1) < T(0);
 
@@ -47,7 +47,7 @@ DEVICE T negative(T x) { return (T)(0ull - (unsigned long long)x); }
 template <typename T>
 DEVICE T absolute(T x) { return x < 0 ? negative<T>(x) : x; }
 
-// Truncated. All bits are one where b is 0; the least number divided by -1 is itself.
+// The quotient, rounded towards 0. If b is 0, all bits are one. The least number divided by -1 is itself.
 template <typename T>
 DEVICE T quotient(T a, T b) {
     if (b == 0) return (T)~0ull;
@@ -73,7 +73,7 @@ DEVICE To bits_as(From from) {
     return to;
 }
 
-// Truncated; out of range the nearest number in range, 0 for NaN.
+// The integer, rounded towards 0. A number out of range becomes the nearest one in range, and NaN becomes 0.
 template <typename T, typename Float>
 DEVICE T to_integer(Float x) {
     constexpr Float limit = (Float)2 * (Float)(1ull << (sizeof(T) * 8 - 1 - has_sign<T>));
@@ -134,7 +134,7 @@ DEVICE void store(char* to, const T& from) {
     *reinterpret_cast<T*>(to) = from;
 }
 
-// Elements that are `step` bytes apart.
+// Loads elements that are `step` bytes apart.
 template <typename T, int V>
 DEVICE void gather(Vector<T, V>& to, const char* from, long long step) {
 #pragma unroll
@@ -147,20 +147,20 @@ DEVICE void scatter(char* to, const Vector<T, V>& from, long long step) {
     for (int lane = 0; lane < V; lane++) store(to + lane * step, from.data[lane]);
 }
 
-// V numbers, `step` apart, wrapped in their type.
+// Counts V numbers from `first` on, `step` apart, which wrap in their type.
 template <typename T, int V>
 DEVICE void count(Vector<T, V>& to, long long first, long long step) {
 #pragma unroll
     for (int lane = 0; lane < V; lane++) to.data[lane] = (T)(first + lane * step);
 }
 
-// Where the guard is false nothing is read, and the value is 0.
+// Returns an element; 0, without reading, if the guard is false.
 template <typename T>
 DEVICE T read_where(bool guard, const char* from) {
     return guard ? *reinterpret_cast<const T*>(from) : T();
 }
 
-// A unit whose address may be aligned to its elements alone.
+// Loads a unit, whose address may be aligned to its elements alone; zeros, without reading, if the guard is false.
 template <typename T, int V>
 DEVICE void load_where(bool guard, Vector<T, V>& to, const char* from) {
     to = {};
@@ -169,7 +169,7 @@ DEVICE void load_where(bool guard, Vector<T, V>& to, const char* from) {
     else gather(to, from, sizeof(T));
 }
 
-// What another block may have written just now, past the caches of this multiprocessor: whole words of 8 bytes.
+// Reads past the L1 cache what another block may just have written, in words of 8 bytes.
 template <typename T>
 DEVICE T load_uncached(const char* from) {
     unsigned long long words[sizeof(T) / 8];
@@ -192,18 +192,14 @@ DEVICE int divide(int index, const Divisor& by) {
 
 DEVICE long long divide(long long index, const Divisor& by) { return index / by.count; }
 
-struct Statistics {
-    double mean, variance;
-};
-
-// A number that the compiler knows, as an argument.
+// An argument whose value the compiler knows.
 template <int N>
 struct Number {
     static constexpr int value = N;
     __device__ constexpr operator int() const { return N; }
 };
 
-// body(Number<0>()), ..., body(Number<COUNT - 1>())
+// Calls body(Number<0>()), ..., body(Number<COUNT - 1>()).
 template <int COUNT, int FIRST = 0, typename Body>
 DEVICE void each(Body body) {
     if constexpr (FIRST < COUNT) {

@@ -1,5 +1,5 @@
-// Sums of products in tiles of ROWS x COLUMNS_OF_TILE, which a block computes in steps of DEPTH: while it multiplies one pair of
-// operand tiles, the next are in flight. Then the sums go through shared memory, and each thread makes UNIT neighbouring results. Units lie
+// Sums products in tiles of ROWS x COLUMNS_OF_TILE. A block computes a tile in steps of DEPTH: while it multiplies one pair of operand
+// tiles, the next are in flight. Then the sums go through shared memory, and each thread makes UNIT neighbouring results. Units lie
 // along the direction of neighbouring threads, so that a thread loads and stores a unit at once. With UNIT_ACROSS they lie across it,
 // so that several loads of a thread are in flight.
 //
@@ -11,14 +11,14 @@ constexpr bool COLUMNS_FIRST = !STORED_ALONG_ROWS && !UNIT_ACROSS;  // in shared
 constexpr int PITCH = (COLUMNS_FIRST ? ROWS : COLUMNS_OF_TILE) + 4;
 constexpr int STEPS_OF_PART = PART == 0 ? 1 : PART / DEPTH;
 
-// The sums of the parts of k that are done. They are seldom touched, so they lie in local memory and leave the registers to the
-// part at hand: where they are is more than the compiler can see.
+// The sums of the parts of k that are done. They are seldom used, so they lie in local memory, and leave registers to the present part.
+// The compiler cannot move them to registers, because forget_memory hides their address.
 struct Totals {
     Sum room[PART == 0 ? 1 : SUMS];
 
     DEVICE_MEMBER Sum* place() { return forget_memory(room); }
 
-    // Adds the sums of a part, which begin anew.
+    // Adds the sums of a part, and sets them to 0.
     DEVICE_MEMBER void take(Sum (&part)[SUMS], bool is_first) {
         Sum* const totals = place();
         constexpr int GROUP = 8;  // loads at a time
@@ -42,7 +42,7 @@ struct Totals {
     }
 };
 
-// Whether this block is the last of its team; then the sums become those of the team.
+// Returns whether this block is the last of those that share its tile. Then the sums become those of all of them.
 DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank) {
     __shared__ bool is_last;
     const int blocks = (int)p.splits;
@@ -74,7 +74,7 @@ DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank)
 
 DEVICE int place_of_sum(int row, int column) { return COLUMNS_FIRST ? column * PITCH + row : row * PITCH + column; }
 
-// Makes the results of a tile, whose sums are in shared memory.
+// Computes and stores the results of a tile, whose sums are in shared memory.
 DEVICE void store_tile(const Sum* found, const Parameters& p, const Offsets& at, Index row, Index column) {
     constexpr int FAST = STORED_ALONG_ROWS ? COLUMNS_OF_TILE : ROWS, SLOW = STORED_ALONG_ROWS ? ROWS : COLUMNS_OF_TILE;
     constexpr int ALONG = UNIT_ACROSS ? 1 : UNIT, ACROSS = UNIT_ACROSS ? UNIT : 1, LINE = FAST / ALONG;
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
 #pragma unroll
     for (int i = 0; i < SUMS; i++) sums[i] = 0;
     const int steps = (int)((end - first + DEPTH - 1) / DEPTH);
-    // Several loops along k are counted once for all threads, of each tile before the barrier after which it is loaded.
+    // If there are several loops along k, the offsets of a tile are computed once for all threads, before the barrier that precedes its load.
     __shared__ Offsets along_k[2][LOOPS_K > 1 ? DEPTH : 1];
     const auto count = [&](int step) {
         if (LOOPS_K > 1 && threadIdx.x < DEPTH) {

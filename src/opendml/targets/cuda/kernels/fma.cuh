@@ -1,4 +1,4 @@
-// A thread multiplies TM rows by TN columns of a tile, in fours that lie apart. Integers wrap.
+// Multiplies by FMAs. A thread has TM rows and TN columns of a tile, in groups of four. Integers wrap.
 
 DEVICE float add_product(float a, float b, float sum) { return multiply_add(a, b, sum); }
 DEVICE int add_product(int a, int b, int sum) { return (int)((unsigned)a * (unsigned)b + (unsigned)sum); }

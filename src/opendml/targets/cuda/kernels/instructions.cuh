@@ -1,4 +1,4 @@
-// What C++ has no words for: all that is said in PTX. `tools/emulator/instructions.h` says the same for a processor.
+// All instructions that are written in PTX. `tools/cuda_emulator/instructions.h` defines the same functions for a processor.
 
 #define DEVICE static __device__ __forceinline__
 #define DEVICE_MEMBER __device__ __forceinline__
@@ -83,17 +83,14 @@ DEVICE float rough_reciprocal_root(float x) {
     return result;
 }
 
-// Good to 22 bits.
+// 2^x, with 22 correct bits.
 DEVICE float power_of_two(float x) {
     float result;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
 }
 
-// Makes what was derived from a number be derived again, rather than kept in registers.
-DEVICE void forget(int& number) { asm volatile("" : "+r"(number)); }
-
-// The same of what lies at an address.
+// Returns an address about which the compiler knows nothing, so that it keeps nothing that lies there in registers.
 template <typename T>
 DEVICE T* forget_memory(T* place) {
     asm volatile("" : "+l"(place) : : "memory");
@@ -114,7 +111,7 @@ DEVICE void copy_async(char* to, const char* from) {
     }
 }
 
-// The same of what is there; else zeros, and nothing is read.
+// Starts a copy to shared memory if `there`. Else stores zeros, and reads nothing.
 template <int BYTES>
 DEVICE void copy_async(char* to, const char* from, bool there) {
     const unsigned target = (unsigned)__cvta_generic_to_shared(to), nothing = !there;
@@ -133,15 +130,13 @@ DEVICE void copy_async(char* to, const char* from, bool there) {
 
 DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until but the last REST groups of copies are there.
+// Waits for all groups of copies but the last REST.
 template <int REST>
 DEVICE void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(REST) : "memory");
 }
 
-DEVICE void wait_for_all_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-// What another block may have written just now, past the caches of this multiprocessor.
+// Reads past the L1 cache what another block may just have written.
 DEVICE unsigned load_uncached(const unsigned* from) {
     unsigned value;
     asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
@@ -162,23 +157,24 @@ DEVICE void load_uncached(unsigned long long (&to)[2], const void* from) {
     asm volatile("ld.global.cg.v2.u64 {%0, %1}, [%2];" : "=l"(to[0]), "=l"(to[1]) : "l"(from) : "memory");
 }
 
-// Adds 1 to a counter of several blocks: what this thread wrote before, those see that acquire it.
+// Adds 1 to a counter of several blocks. Threads that acquire it see what this thread wrote before.
 DEVICE void arrive(unsigned* counter) {
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
 }
 
-DEVICE unsigned look_at(const unsigned* counter) {
+DEVICE unsigned load_relaxed(const unsigned* counter) {
     unsigned arrived;
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
     return arrived;
 }
 
-// Two words, each of them whole, that other blocks write or read meanwhile.
-DEVICE void look_at(unsigned long long (&to)[2], const char* from) {
+// Reads two words that other blocks may write meanwhile. Each word is read as a whole.
+DEVICE void load_relaxed(unsigned long long (&to)[2], const char* from) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(to[0]), "=l"(to[1]) : "l"(from) : "memory");
 }
 
-DEVICE void leave(char* to, const unsigned long long (&words)[2]) {
+// Writes two words that other blocks may read meanwhile, each as a whole.
+DEVICE void store_relaxed(char* to, const unsigned long long (&words)[2]) {
     asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(words[0]), "l"(words[1]) : "memory");
 }
 
@@ -188,7 +184,7 @@ DEVICE unsigned acquire(const unsigned* counter) {
     return arrived;
 }
 
-// Four matrices of 8 x 8 numbers of 16 bits; each lane knows where a row of one begins.
+// Loads four matrices of 8 x 8 numbers of 16 bits. Each lane has the address of a row of one of them.
 DEVICE void load_matrices(unsigned (&to)[4], const char* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])

@@ -1,5 +1,5 @@
-// How the blocks that share a group meet: as a team of any size, in global memory. All blocks are resident (a cooperative
-// launch). The counter of each team is followed by the number of its blocks that are done; both are zero between launches.
+// A barrier in global memory of the blocks that share a group (a team of any size). All blocks are resident (a cooperative launch). Behind
+// the counter of a team is the number of its blocks that are done. Both are zero between launches.
 
 struct Meeting {
     int rank, blocks, teams, team, round;
@@ -9,13 +9,13 @@ struct Meeting {
     DEVICE_MEMBER Meeting(const Parameters& p, int blocks)
         : rank(blockIdx.x % blocks), blocks(blocks), teams(gridDim.x / blocks), team(blockIdx.x / blocks), round(0) {}
 
-    // Where the first block of the team leaves what it has found, `bytes` before the next. Every second round has a page of its
-    // own, as a block may be one ahead.
+    // Returns the memory for the states of the team's blocks, `bytes` for each. Rounds use two pages in turn, because a block may be one
+    // round ahead.
     DEVICE_MEMBER char* page(const Parameters& p, int bytes) const {
         return (char*)p.scratch + ((long long)(round % 2) * gridDim.x + team * blocks) * bytes;
     }
 
-    // Ends a round: what the blocks of the team wrote before it, all of them see after it.
+    // Ends a round. Afterwards all blocks of the team see what each of them wrote before.
     DEVICE_MEMBER void meet(const Parameters& p) {
         round++;
         __syncthreads();
@@ -23,8 +23,8 @@ struct Meeting {
             unsigned* const counter = (unsigned*)p.counters + 2 * team;
             const unsigned goal = (unsigned)round * blocks;
             arrive(counter);
-            // Acquiring empties the L1 cache: that is done once, when all are there.
-            while (look_at(counter) < goal) {}
+            // Acquiring empties the L1 cache, so it is done once, when all blocks have arrived.
+            while (load_relaxed(counter) < goal) {}
             acquire(counter);
         }
         __syncthreads();

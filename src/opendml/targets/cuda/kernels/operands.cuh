@@ -1,9 +1,8 @@
-// The operands of a contraction on their way to shared memory, in tiles of ROWS x DEPTH elements: units of UNIT neighbours along
-// k or along the rows, one after the other by each thread. COPIED ones go there without passing registers; of others a thread puts
-// QUAD neighbours along k together. Units of those (TURNED) are four bytes along the rows. What lies outside the operand, or is
-// guarded, is 0, which adds nothing.
+// Loads the operands of a contraction to shared memory, in tiles of ROWS x DEPTH elements. A thread loads units of UNIT neighbours along k or
+// along the rows, one after the other. COPIED operands do not pass registers. Of others, a thread joins QUAD neighbours along k. If units
+// of these are four bytes along the rows, they are TURNED. Elements outside the operand, or whose guard is false, are 0.
 
-// Makes columns of the rows of 4 x 4 bytes.
+// Transposes 4 x 4 bytes.
 DEVICE void turn_bytes(unsigned (&words)[4]) {
     const unsigned low[2] = {__byte_perm(words[0], words[1], 0x5140), __byte_perm(words[2], words[3], 0x5140)};
     const unsigned high[2] = {__byte_perm(words[0], words[1], 0x7362), __byte_perm(words[2], words[3], 0x7362)};
@@ -37,7 +36,7 @@ struct Loader {
         return tile + (ALONG_K ? Operand::slot(slow(i), fast()) : Operand::slot(fast(), slow(i)));
     }
 
-    // For the rows from `first` on, of `count`.
+    // Finds the rows of this thread, from `first` on, of `count` rows.
     DEVICE_MEMBER void start(const Parameters& p, const Offsets& at, Index first, Index count) {
 #pragma unroll
         for (int i = 0; i < (ALONG_K ? EACH : 1); i++) {
@@ -47,7 +46,7 @@ struct Loader {
         }
     }
 
-    // Begins to load the tile from k = `first` to `end`; where there are `steps`, they say how far each k moves.
+    // Begins to load the tile from k = `first` to `end`. `steps`, if not null, has the offsets of each k.
     DEVICE_MEMBER void begin(const Parameters& p, Element* tile, Index first, Index end, const Offsets* steps) {
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
@@ -81,7 +80,7 @@ struct Loader {
         }
     }
 
-    // The last unit, which ends sooner than others.
+    // Copies `count` elements of a unit, and stores zeros for the others.
     DEVICE_MEMBER static void copy_part(Element* to, const char* from, int count) {
         for (int i = 0; i < UNIT; i++) {
             to[i] = Element();
@@ -89,7 +88,7 @@ struct Loader {
         }
     }
 
-    // Puts what went through registers in its place.
+    // Stores the units that were loaded to registers.
     DEVICE_MEMBER void finish(const Parameters&, Element* tile) {
         if constexpr (!Operand::COPIED) {
 #pragma unroll

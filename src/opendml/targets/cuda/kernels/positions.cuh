@@ -1,11 +1,11 @@
-// The positions of what holds along lines, in their order, and what is made of them, and of their number; behind them what is
-// made of -1. Blocks of a team share a line, which they go along in waves: each reads its part, of which it keeps a bit for each
-// element, and finds how many hold before it. What does not hold leaves a place at the end, from the last one on. So all is read
-// once and written once.
+// Stores what a kernel computes of the positions of the elements that hold along each line, in their order, and of their number. Behind them
+// it stores what is computed of -1. Blocks of a team share a line, and go along it in waves. Each reads its part, keeps a bit for each
+// element, and finds how many elements before it hold. Elements that do not hold fill the places at the end of the line, from the last
+// one on. So all elements are read once, and all results written once.
 
 constexpr int WARPS = THREADS / 32;
 
-// How much there is before, and altogether.
+// The number of elements that hold before this part, and of all.
 struct Share {
     Index before, all;
 
@@ -32,7 +32,7 @@ DEVICE Share over_warps(Index mine) {
 template <typename Team>
 DEVICE Share over_blocks(Team& team, Index mine) {
     __shared__ Share room[WARPS];
-    if (threadIdx.x == 0) team.post(mine);
+    if (threadIdx.x == 0) team.publish(mine);
     Share share = {0, 0};
     for (int block = threadIdx.x; block < team.blocks; block += THREADS) {
         const Index found = team.find(block);
@@ -48,7 +48,7 @@ DEVICE Share over_blocks(Team& team, Index mine) {
     return share;
 }
 
-// Finds what holds from the element `first` on: a word has the bits of 32 neighbours. Returns how many do.
+// Sets the bits of the elements that hold, from `first` on; a word has those of 32 neighbours. Returns their number.
 DEVICE Index find(unsigned* words, const Parameters& p, const Offsets& start, Index first) {
     const int lane = threadIdx.x % 32, slice = (int)p.warp_words;
     for (int word = 0; word < slice; word += BATCH) {
@@ -75,7 +75,7 @@ DEVICE Index find(unsigned* words, const Parameters& p, const Offsets& start, In
     return over_lanes(found);
 }
 
-// Puts what is made of the positions of the elements from `first` on that hold, of which `before` come earlier.
+// Stores the results of the positions of the elements that hold, from `first` on. `before` elements that hold come earlier.
 DEVICE void put_found(const unsigned* words, const Parameters& p, const Offsets& start, Index first, Index before) {
     const int lane = threadIdx.x % 32, slice = (int)p.warp_words;
     for (int word = 0; word < slice; word += 32, first += 32 * 32) {
@@ -90,8 +90,7 @@ DEVICE void put_found(const unsigned* words, const Parameters& p, const Offsets&
     }
 }
 
-// Puts what is made of -1 to the places that the elements from `first` on leave, of which `before` come earlier, `found` of them
-// not.
+// Stores the results of -1 for the elements from `first` on that do not hold. `found` of these elements hold, and `before` earlier ones.
 DEVICE void put_rest(const Parameters& p, const Offsets& start, Index first, Index before, Index found) {
     const Index units = (Index)p.units, own = (Index)p.warp_words * 32, last = units - first < own ? units - first : own;
     const Index end = units - first + before;
@@ -123,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         if (rank == 0 && threadIdx.x == 0) put_number(p, start, running);
     };
     if constexpr (TEAM) {
-        Posts<Index, 1> team(p, 0);
+        PublishedValues<Index, 1> team(p, 0);
         go_along(team.rank, [&](Index mine) { return over_blocks(team, mine); });
     } else {
         go_along(0, [](Index mine) { return Share{0, mine}; });

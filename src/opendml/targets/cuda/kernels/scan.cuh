@@ -1,14 +1,14 @@
-// Running sums and products: SPAN threads share a line and go along it together, a tile after the other; each has KEEP elements of
-// one, in chunks of CHUNK neighbours. The next tile is read while one is summed up and written.
+// Computes running sums and products. SPAN threads share a line, and go along it one tile after the other. Each has KEEP elements of a tile,
+// in chunks of CHUNK neighbours. The next tile is read while one is summed and written.
 //
-// With TEAM, several blocks share a line, or some side by side: their tiles lie one after the other, a wave of them after the
-// other, and they leave each other what their tiles come to. So memory is read once.
+// With TEAM, several blocks share a line, or several lines side by side. Their tiles follow each other in waves, and they publish the sums
+// of their tiles to each other. So memory is read once.
 
 constexpr int TOGETHER = THREADS / SPAN;
 // Lines side by side in a warp, threads of a line there, and warps that share a line.
-constexpr int ABREAST = COLUMNS ? TOGETHER < 32 ? TOGETHER : 32 : 1;
-constexpr int LANES = SPAN < 32 / ABREAST ? SPAN : 32 / ABREAST, WARPS = SPAN / LANES;
-// Chunks of a thread, which are one where no other thread's lie between, elements and units of each, and units of a block.
+constexpr int LINES_OF_WARP = COLUMNS ? TOGETHER < 32 ? TOGETHER : 32 : 1;
+constexpr int LANES = SPAN < 32 / LINES_OF_WARP ? SPAN : 32 / LINES_OF_WARP, WARPS = SPAN / LANES;
+// Chunks of a thread in a tile (one if no other thread shares the warp's line), elements and units of each, and units of a tile.
 constexpr int PARTS = LANES > 1 ? KEEP / CHUNK : 1, EACH = KEEP / PARTS, UNITS = EACH / VECTOR, STEP = SPAN * PARTS * UNITS;
 static_assert(SPAN == 1 || !COLUMNS || TOGETHER <= 32);
 
@@ -22,7 +22,7 @@ typedef CollectiveInputs<VECTOR> Tile[PARTS * UNITS];
 
 DEVICE int lane_of(int lane) { return REVERSE ? VECTOR - 1 - lane : lane; }
 
-// The number in the line of one of the thread's units, whose first is `first`: chunks of a warp lie side by side.
+// Returns the number in the line of a unit of this thread, whose first one is `first`. Chunks of the lanes of a warp follow each other.
 DEVICE Index number_of(Index first, int unit) { return first + unit / UNITS * (LANES * UNITS) + unit % UNITS; }
 
 DEVICE Offsets unit_at(const Parameters& p, const Line& line, Index number) {
@@ -37,7 +37,7 @@ DEVICE void load_tile(Tile& tile, const Parameters& p, const Line& line, Index f
     }
 }
 
-// Has what was made of a unit made again, rather than kept in more registers than the unit takes: `columns` is 0 here, which the
+// Makes the compiler compute values of a unit again, rather than keep them in more registers than the unit takes. `zero` is 0, which the
 // compiler does not know.
 DEVICE void forget_unit(const Parameters& p, CollectiveInputs<VECTOR>& unit) {
     unsigned words[(sizeof(unit) + 3) / 4];
@@ -47,7 +47,7 @@ DEVICE void forget_unit(const Parameters& p, CollectiveInputs<VECTOR>& unit) {
     memcpy(&unit, words, sizeof(unit));
 }
 
-// What the thread's chunks come to, as far as the line goes.
+// Sums each chunk of this thread, up to the end of the line.
 DEVICE void sum_up(Scanned (&sums)[PARTS], const Parameters& p, const Tile& tile, const Line& line, Index first) {
 #pragma unroll
     for (int part = 0; part < PARTS; part++) {
@@ -62,18 +62,18 @@ DEVICE void sum_up(Scanned (&sums)[PARTS], const Parameters& p, const Tile& tile
     }
 }
 
-// What the threads of the line in this warp have together, by one order for all of them.
+// Returns the sum over the threads of a line in this warp, added in the same order by all of them.
 DEVICE Scanned over_lanes(Scanned sum) {
 #pragma unroll
-    for (int distance = ABREAST; distance < LANES * ABREAST; distance *= 2) {
+    for (int distance = LINES_OF_WARP; distance < LANES * LINES_OF_WARP; distance *= 2) {
         sum = put_together(sum, __shfl_xor_sync(~0u, sum, distance));
     }
     return sum;
 }
 
-// Puts what comes before each chunk within the warp in the place of what it comes to. Returns what all of them come to.
+// Replaces the sum of each chunk by that of all chunks before it within the warp. Returns the sum of all.
 DEVICE Scanned scan_lanes(Scanned (&sums)[PARTS]) {
-    constexpr int WIDTH = LANES * ABREAST;
+    constexpr int WIDTH = LANES * LINES_OF_WARP;
     const int lane = threadIdx.x % WIDTH;
     Scanned all = IDENTITY;
 #pragma unroll
@@ -81,13 +81,13 @@ DEVICE Scanned scan_lanes(Scanned (&sums)[PARTS]) {
         Scanned sum = sums[part], before = IDENTITY;
         if constexpr (LANES > 1) {
 #pragma unroll
-            for (int distance = ABREAST; distance < WIDTH; distance *= 2) {
+            for (int distance = LINES_OF_WARP; distance < WIDTH; distance *= 2) {
                 const Scanned other = __shfl_up_sync(~0u, sum, distance, WIDTH);
                 if (lane >= distance) sum = put_together(other, sum);
             }
-            before = __shfl_up_sync(~0u, sum, ABREAST, WIDTH);
-            if (lane < ABREAST) before = IDENTITY;
-            sum = __shfl_sync(~0u, sum, WIDTH - ABREAST + lane % ABREAST, WIDTH);
+            before = __shfl_up_sync(~0u, sum, LINES_OF_WARP, WIDTH);
+            if (lane < LINES_OF_WARP) before = IDENTITY;
+            sum = __shfl_sync(~0u, sum, WIDTH - LINES_OF_WARP + lane % LINES_OF_WARP, WIDTH);
         }
         sums[part] = put_together(all, before);
         all = put_together(all, sum);
@@ -95,24 +95,24 @@ DEVICE Scanned scan_lanes(Scanned (&sums)[PARTS]) {
     return all;
 }
 
-typedef Scanned Room[THREADS / 32][ABREAST];
+typedef Scanned WarpSums[THREADS / 32][LINES_OF_WARP];
 
-// What the warps of the line before this one have; `all`, what a warp has, becomes what all of them have.
-DEVICE Scanned before_warp(Room& room, Scanned& all) {
+// Returns the sum over the warps of the line before this one. `all`, the sum of this warp, becomes that of all warps.
+DEVICE Scanned before_warp(WarpSums& sums, Scanned& all) {
     if constexpr (WARPS == 1) return IDENTITY;
-    const int warp = threadIdx.x / 32, first = warp / WARPS * WARPS, column = threadIdx.x % ABREAST;
-    if (threadIdx.x % 32 < ABREAST) room[warp][column] = all;
+    const int warp = threadIdx.x / 32, first = warp / WARPS * WARPS, column = threadIdx.x % LINES_OF_WARP;
+    if (threadIdx.x % 32 < LINES_OF_WARP) sums[warp][column] = all;
     __syncthreads();
     Scanned earlier = all = IDENTITY;
 #pragma unroll
     for (int other = 0; other < WARPS; other++) {
         if (first + other == warp) earlier = all;
-        all = put_together(all, room[first + other][column]);
+        all = put_together(all, sums[first + other][column]);
     }
     return earlier;
 }
 
-// The results of a tile: what comes before it is known, and what before each chunk within it.
+// Stores the results of a tile from the sum of all that comes before it, and from those before each chunk.
 DEVICE void write_tile(
     const Parameters& p, Tile& tile, const Line& line, Index first, Scanned earlier, const Scanned (&before)[PARTS]) {
 #pragma unroll
@@ -138,9 +138,9 @@ DEVICE void write_tile(
     }
 }
 
-// Goes along lines that a block, or a part of it, has to itself.
+// Scans lines that no other block shares.
 DEVICE void scan_alone(const Parameters& p, const Line& line, Index first) {
-    __shared__ Room rooms[2];  // as a warp may be one tile ahead
+    __shared__ WarpSums sums[2];  // in turn, because a warp may be one tile ahead
     Tile tile, next;
     load_tile(tile, p, line, first);
     Scanned running = IDENTITY;
@@ -150,22 +150,22 @@ DEVICE void scan_alone(const Parameters& p, const Line& line, Index first) {
         Scanned before[PARTS];
         sum_up(before, p, tile, line, first);
         Scanned all = scan_lanes(before);
-        const Scanned earlier = put_together(running, before_warp(rooms[turn], all));
+        const Scanned earlier = put_together(running, before_warp(sums[turn], all));
         running = put_together(running, all);
         write_tile(p, tile, line, first, earlier, before);
         if constexpr (AHEAD) memcpy(tile, next, sizeof(tile));
     }
 }
 
-// What the blocks of a team have in a wave: those before this one, and all.
+// The sums over the blocks of a team in a wave: those before this one, and all.
 struct Wave {
     Scanned before, all;
 };
 
 template <typename Team>
 DEVICE Wave over_blocks(Team& team, int member) {
-    __shared__ Wave room[THREADS / 32][ABREAST];
-    const int warp = threadIdx.x / 32, column = threadIdx.x % ABREAST;
+    __shared__ Wave waves[THREADS / 32][LINES_OF_WARP];
+    const int warp = threadIdx.x / 32, column = threadIdx.x % LINES_OF_WARP;
     Wave wave = {IDENTITY, IDENTITY};
     for (int block = member; block < team.blocks; block += SPAN) {
         wave.all = put_together(wave.all, team.find(block));
@@ -173,21 +173,21 @@ DEVICE Wave over_blocks(Team& team, int member) {
     }
     team.next();
     wave = {over_lanes(wave.before), over_lanes(wave.all)};
-    if (threadIdx.x % 32 < ABREAST) room[warp][column] = wave;
+    if (threadIdx.x % 32 < LINES_OF_WARP) waves[warp][column] = wave;
     __syncthreads();
     wave = {IDENTITY, IDENTITY};
     const int warps = team.blocks < SPAN ? (team.blocks + LANES - 1) / LANES : WARPS;
     for (int other = 0; other < warps; other++) {
-        const Wave found = room[other][column];
+        const Wave found = waves[other][column];
         wave = {put_together(wave.before, found.before), put_together(wave.all, found.all)};
     }
     return wave;
 }
 
-// Goes along lines that several blocks share.
+// Scans lines that several blocks share.
 template <typename Team>
 DEVICE void scan_together(const Parameters& p, const Line& line, int member, Index first, Team& team) {
-    __shared__ Room room;
+    __shared__ WarpSums sums;
     const Index wide = team.blocks * STEP;
     Tile tile, next;
     first += team.rank * STEP;
@@ -201,9 +201,9 @@ DEVICE void scan_together(const Parameters& p, const Line& line, int member, Ind
 #pragma unroll
         for (int part = 1; part < PARTS; part++) all = put_together(all, before[part]);
         all = over_lanes(all);
-        const Scanned earlier = before_warp(room, all);
-        if (member == 0) team.post(all);
-        scan_lanes(before);  // while other blocks leave theirs
+        const Scanned earlier = before_warp(sums, all);
+        if (member == 0) team.publish(all);
+        scan_lanes(before);  // while other blocks publish theirs
         const Wave wave = over_blocks(team, member);
         write_tile(p, tile, line, first, put_together(put_together(running, wave.before), earlier), before);
         running = put_together(running, wave.all);
@@ -223,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     line.units = there ? (Index)p.units : 0;
     const Index first = (member / LANES * (PARTS * LANES) + member % LANES) * UNITS;
     if constexpr (TEAM) {
-        Posts<Scanned, TOGETHER> team(p, place);
+        PublishedValues<Scanned, TOGETHER> team(p, place);
         scan_together(p, line, member, first, team);
     } else {
         scan_alone(p, line, first);

@@ -1,6 +1,6 @@
-// Positions to the places that elements say, of which the greatest holds; or values, which are added as integers. So the order
-// in which threads come does not matter. A thread has one element; neighbours are of one line, or of neighbouring lines if
-// ACROSS. Panels of lines come one after the other, so that their places stay in the L2 cache meanwhile.
+// Scatters positions of elements, of which the greatest holds, or values, which are added as integers. So results do not depend on the order
+// of threads. A thread has one element. Neighbouring threads have elements of one line, or of neighbouring lines if ACROSS. Panels of lines
+// follow each other, so that their places stay in the L2 cache meanwhile.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();

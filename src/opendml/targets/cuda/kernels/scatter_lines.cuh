@@ -1,5 +1,5 @@
-// Positions to the places that elements say, of which the greatest holds. A block has the places of TOGETHER neighbouring lines
-// in shared memory, and writes all of them at the end.
+// Scatters positions of elements, of which the greatest holds. A block has the places of TOGETHER neighbouring lines in shared memory, and
+// stores all of them at the end.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();

@@ -1,14 +1,14 @@
-// What is subtracted from integers of 8 bits before they are multiplied, which would need a ninth bit: (a - p) (b - q) is
-// a b - a q - p b + p q, so beside the products the elements of rows of a and columns of b are summed. All of it wraps.
+// Zero points of integers of 8 bits. To subtract them before multiplying would need a ninth bit. (a - p) (b - q) is a b - a q - p b + p q, so
+// the elements of rows of a and of columns of b are summed beside the products. All integers wrap.
 
-// Adds four integers.
+// Adds the four integers of a word to a sum.
 template <typename Element>
 DEVICE int add_bytes(unsigned word, int sum) {
     if constexpr (has_sign<Element>) return __dp4a((int)word, 0x01010101, sum);
     else return (int)__dp4a(word, 0x01010101u, (unsigned)sum);
 }
 
-// Over the four lanes that have a row, or a column.
+// Returns the sum over the four lanes that share a row, or a column.
 DEVICE int add_quad(int sum) {
     sum += __shfl_xor_sync(~0u, sum, 1);
     return sum + __shfl_xor_sync(~0u, sum, 2);

@@ -1,7 +1,5 @@
-// Whole lines in order, of which the first elements are wanted. Words are sorted in shared memory, a tile at a time, and put
-// together in global memory. All blocks are resident where a line has several tiles (a cooperative launch).
-
-// Lines of p.line_words words, a power of two.
+// Sorts whole lines, of which the first elements are wanted. Words are sorted in shared memory, a tile at a time, and merged in global memory.
+// If a line has several tiles, all blocks are resident (a cooperative launch). A line has p.line_words words, a power of two.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();
     extern __shared__ uint4 memory[];

@@ -1,17 +1,17 @@
-// The least elements of lines, in order, without sorting others. SPAN threads go along a line, or a slice of it, KEEP elements
-// each at a time, and put those that do not exceed a bound into ROOM words of shared memory. Where LIMIT are there, a lower bound
-// is found, digit by digit of the words, that as many do not exceed as are wanted, and hardly more: only those stay. Which words
-// there are may depend on the order in which threads come; which are the least does not.
+// Finds the least elements of lines, in order, without sorting the others. SPAN threads go along a line, or a slice of it, KEEP elements each
+// at a time. Elements that do not exceed a bound go to a buffer of ROOM words in shared memory. When it holds LIMIT words, a lower bound is
+// found, digit by digit of the words. As many words as are wanted do not exceed it, and hardly more. Only these stay. The words in the buffer
+// may depend on the order of threads. The least words do not.
 //
-// With TEAM, several blocks share a line, a slice each, and the last of them to be done goes through what all have found.
-// Threads beside each other have different lines if ACROSS.
+// With TEAM, several blocks share a line, and each has a slice of it. The last block to be done takes in what all of them have found. If
+// ACROSS, threads beside each other have different lines.
 
 constexpr int TOGETHER = THREADS / SPAN, WARPS = THREADS / 32, PARTS = KEEP / VECTOR, CHUNK = SPAN * KEEP;
 constexpr int NEXT = ACROSS ? TOGETHER : 1, LANES = 32 / NEXT;  // lanes of a warp that have the same line
 constexpr int KEY_DIGITS = sizeof(Element);
 
-// How many words of a line there are, and the least bound of the first elements; of those in question how many are wanted, how
-// many there are, and their next digit.
+// The state of a line: the least bound of the first elements, and the number of words. During a search by digits: how many of the words in
+// question are wanted, how many there are, and their digit.
 struct Line {
     Element bound;
     unsigned count, wanted, open, digit;
@@ -20,7 +20,7 @@ struct Line {
 __shared__ Line lines[TOGETHER];
 __shared__ uint4 counts[TOGETHER][64];  // of the words in question with each digit
 
-// The line of a thread, and which of its threads it is.
+// The line of a thread, the number of the thread within it, and the words of the line.
 struct Place {
     Word* words;
     int line, member;
@@ -31,7 +31,7 @@ DEVICE unsigned digit_of(const Word& word, int number) {
     return word.position >> (8 * (KEY_DIGITS + 3 - number)) & 255;
 }
 
-// Sets the digit of the greatest word, whose bits from there on are one, and that of the least, where they are zero.
+// Sets a digit of the least word, whose further bits are zero, and of the greatest word, whose further bits are one.
 DEVICE void set_digit(Word& low, Word& high, int number, unsigned digit) {
     if (number < KEY_DIGITS) {
         const int shift = 8 * (KEY_DIGITS - 1 - number);
@@ -44,8 +44,8 @@ DEVICE void set_digit(Word& low, Word& high, int number, unsigned digit) {
     }
 }
 
-// A bound that as many elements of a line do not exceed as are wanted, of the least one of each of its threads: the greatest of
-// those that in each warp as many do not exceed as its share is.
+// Lowers the bound of a line by the least element of each of its threads. Each warp finds the element that its share of `wanted` elements
+// do not exceed. The greatest of these elements over all warps is the bound.
 DEVICE void find_first_bound(const Place& place, Word& bound, Element least, unsigned wanted) {
     constexpr unsigned PARTS_OF_LINE = SPAN / LANES;
     const unsigned share = (wanted + PARTS_OF_LINE - 1) / PARTS_OF_LINE, lane = threadIdx.x % 32 / NEXT;
@@ -63,7 +63,7 @@ DEVICE void find_first_bound(const Place& place, Word& bound, Element least, uns
     if (lines[place.line].bound < bound.key) bound = {greatest<unsigned>, lines[place.line].bound};
 }
 
-// A warp finds the digit of the last word that is wanted, of those that were counted.
+// Finds the digit of the last word that is wanted, from the counts of digits. One warp calls it.
 DEVICE void find_digit(Line& line, uint4* counts) {
     const int lane = threadIdx.x % 32;
     const uint4 low = counts[2 * lane], high = counts[2 * lane + 1];
@@ -92,7 +92,7 @@ DEVICE void find_digit(Line& line, uint4* counts) {
     }
 }
 
-// Keeps `most` words of each line at most, with the `wanted` least among them, and makes a bound of the last.
+// Keeps at most `most` words of each line, among them the `wanted` least ones, and lowers the bound to exclude the others.
 DEVICE void keep_least(const Place& place, Word& bound, unsigned wanted, unsigned most) {
     Line& line = lines[place.line];
     const unsigned count = minimum(line.count, (unsigned)ROOM);
@@ -117,7 +117,7 @@ DEVICE void keep_least(const Place& place, Word& bound, unsigned wanted, unsigne
     if (number == 0) return;
     if (place.member == 0) line.count = 0;
     constexpr int BATCH = 4;
-    // What stays goes where words have been taken.
+    // Words that stay move to the front, where words have been read.
     for (int first = 0; first < (TOGETHER == 1 ? (int)count : ROOM); first += BATCH * SPAN) {
         Word mine[BATCH];
 #pragma unroll
@@ -135,13 +135,13 @@ DEVICE void keep_least(const Place& place, Word& bound, unsigned wanted, unsigne
     if (is_less(high, bound)) bound = high;
 }
 
-// Takes in what all threads have in one batch after the other: keys, the greatest where there is none, and their positions.
+// Takes in one batch of keys and positions after the other. Missing keys are the greatest number.
 template <typename Load, typename Position>
 DEVICE void take_in(
     const Place& place, Word& bound, unsigned wanted, Index batches, Load load_keys, Position position_of) {
     Line& line = lines[place.line];
     Element keys[KEEP];
-    unsigned left = 0;  // bits of those that have found no room
+    unsigned left = 0;  // bits of the elements for which the buffer was full
     bool is_full = false;
     auto put_words = [&](unsigned chosen) {
         left = 0;
@@ -156,7 +156,7 @@ DEVICE void take_in(
         }
     };
     for (Index batch = 0;;) {
-        // A warp waits for no other until there is no more room.
+        // A warp waits for no other until the buffer is full.
         for (is_full = false; batch < batches && !__any_sync(~0u, is_full); batch++) {
             load_keys(keys, batch);
             Element least = keys[0];
@@ -171,7 +171,7 @@ DEVICE void take_in(
     }
 }
 
-// The elements of a slice.
+// Takes in the elements of a slice.
 DEVICE void take_elements(const Place& place, Word& bound, const Parameters& p, const Offsets& start, Index begin, Index end) {
     constexpr int STEP = SPAN * PARTS;
     Kept kept;
@@ -202,7 +202,7 @@ DEVICE void take_elements(const Place& place, Word& bound, const Parameters& p, 
     take_in(place, bound, (unsigned)p.wanted, ((Index)p.slice_units + STEP - 1) / STEP, load_keys, position_of);
 }
 
-// What the blocks of a team have found, if this is the last of them.
+// Returns whether this block is the last of its team. Then it takes in the words that all blocks have found.
 DEVICE bool gather(const Place& place, Word& bound, const Parameters& p, Index line) {
     __shared__ bool is_last;
     const int team = (int)p.team, wanted = (int)p.wanted, rank = blockIdx.x % team;

@@ -1,5 +1,5 @@
-// Element-wise, with some operands contiguous along another loop than the results: those go through a square in shared memory.
-// Loads and stores are of whole units; only shared memory is met one element at a time.
+// Element-wise kernels of which some operands are contiguous along another loop than the results. These operands go through a square in
+// shared memory. Loads and stores of global memory are whole units, and accesses to shared memory single elements.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();

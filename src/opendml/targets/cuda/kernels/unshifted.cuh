@@ -1,4 +1,4 @@
-// Nothing is subtracted from what is multiplied.
+// Zero points of operands that have none.
 
 struct Shifts {
     DEVICE_MEMBER void take_a(int, const unsigned (&)[4]) {}

@@ -1,7 +1,7 @@
-// Words of a key and a position, in the order of the keys and then of the positions, so that no two are equal. Networks of
-// comparisons sort them in shared memory.
+// Words of a key and a position, ordered by key and then by position, so that no two are equal. Networks of comparisons sort them in
+// shared memory.
 
-// As one number where there is one so wide: the key lies above the position.
+// If a number is as wide as a word, words are compared as one: the key lies above the position.
 struct alignas(2 * sizeof(Element)) Word {
     unsigned position;
     Element key;
@@ -12,7 +12,7 @@ DEVICE bool is_less(const Word& a, const Word& b) {
     else return is_before(a.key, a.position, b.key, b.position);
 }
 
-// Behind all others.
+// Returns a word behind all others.
 DEVICE Word nothing() { return {greatest<unsigned>, greatest<Element>}; }
 
 DEVICE void exchange(Word& a, Word& b, bool is_down) {
@@ -22,11 +22,11 @@ DEVICE void exchange(Word& a, Word& b, bool is_down) {
     b = is_turned ? before : b;
 }
 
-// Where of neighbouring words each lies, so that those that threads want together are in different banks.
+// Returns the place of a word. Words that threads read together lie in different banks.
 DEVICE int bank_of(int number) { return number ^ (number >> 3 & 15); }
 
-// Of a merge of `count` words the strides from `low` << (BITS - 1) down to `low`: a thread has the words that these compare with
-// each other. A word of number i is at(i); those go down whose number, from `first` on, has the bit `down`.
+// Merges `count` words by the strides from `low` << (BITS - 1) down to `low`. A thread has all words that these strides compare with each
+// other. at(i) is the word of number i. Words whose number, counted from `first` on, has the bit `down` are sorted in descending order.
 template <int BITS, typename Count, typename At>
 DEVICE void merge_strides(At at, Count count, Count low, Count thread, Count threads, long long first, long long down) {
     for (Count unit = thread; unit < count >> BITS; unit += threads) {
@@ -47,7 +47,7 @@ DEVICE void merge_strides(At at, Count count, Count low, Count thread, Count thr
     }
 }
 
-// The strides of a merge from `stride` down to `last`, of which `meet` parts those that threads leave to each other.
+// Merges words by the strides from `stride` down to `last`. Threads `meet` before they read the words of others.
 template <typename Count, typename At, typename Meet>
 DEVICE void merge_words(
     At at, Count count, Count stride, Count last, Count thread, Count threads, long long first, long long down, Meet meet) {
@@ -60,13 +60,13 @@ DEVICE void merge_words(
     }
 }
 
-// The same of the words of a block, all strides.
+// Merges the words of a block by all strides from `stride` down.
 template <typename At>
 DEVICE void merge_in_block(At at, int count, int stride, long long first, long long down) {
     merge_words(at, count, stride, 1, (int)threadIdx.x, THREADS, first, down, [] { __syncthreads(); });
 }
 
-// Sorts words of a block until parts of `size` go up and down in turn.
+// Sorts words of a block until parts of `size` are ascending and descending in turn.
 template <typename At>
 DEVICE void sort_in_block(At at, int count, int size, long long first) {
     __syncthreads();

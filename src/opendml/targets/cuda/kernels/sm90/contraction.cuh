@@ -37,7 +37,7 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
     }
 }
 
-// Whether this slice of k is the last of its tile; then the sums of a warpgroup become those of all slices.
+// Returns whether this slice of k is the last of its tile. Then the sums of a warpgroup become those of all slices.
 DEVICE bool gather(Sum (&sums)[DOWN][HALF], const Parameters& p, const Work& work, int warpgroup, int* last) {
     const int slices = (int)p.splits, thread = threadIdx.x % 128;
     const Index part = work.tile * PARTS + warpgroup % PARTS;

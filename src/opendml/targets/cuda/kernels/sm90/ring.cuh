@@ -1,4 +1,4 @@
-// What the main loops of products by warpgroups share: the ring of stages, and the operands of `wgmma` in shared memory.
+// Code of all main loops of products by warpgroups: the ring of stages, and the operands of `wgmma` in shared memory.
 
 // A stage of the ring, and the parity of the phase of its barriers.
 struct Ring {
@@ -16,7 +16,7 @@ struct Ring {
     }
 };
 
-// Tells the blocks that share an operand with this one that a warp has done with a place in the ring.
+// Tells the blocks that share an operand with this one that a warp no longer reads a stage of the ring.
 DEVICE void release(Shared empty) {
     const int lane = threadIdx.x % 32;
     if constexpr (BLOCKS_OF_CLUSTER > 1) {

@@ -1,4 +1,4 @@
-// Nothing is subtracted from what is multiplied.
+// Zero points of operands that have none.
 
 struct Shifts {
     static constexpr int SHARED_BYTES = 0;

@@ -1,37 +1,37 @@
-// What the blocks of a team leave to each other, round after round, in global memory; all of them are resident (a cooperative
-// launch). A value lies in two words, each half beside the number of the round, so whoever finds that number has the half: nothing
-// needs an order. Numbers go on from launch to launch, so nothing is cleared. Every second round has slots of its own, as a block
-// may be one ahead; what a block has left in those of the first says where its numbers go on.
+// Values that the blocks of a team publish to each other in global memory, round after round. All blocks are resident (a cooperative launch).
+// A value lies in two words, each half beside the number of the round. A block that reads this number has the half, so no accesses need an
+// order. Numbers continue from launch to launch, so slots are never cleared: a block reads its next number from its own slot of the first
+// set. Rounds use two sets of slots in turn, because a block may be one round ahead.
 
 template <typename Value, int LINES>
-struct Posts {
+struct PublishedValues {
     static constexpr int BYTES = 16;
 
     int rank, blocks;
     unsigned number, round;
     char* slots;
 
-    // For one of LINES lines that the team goes along.
-    DEVICE_MEMBER Posts(const Parameters& p, int line)
+    // Finds the slots of one of the LINES lines of the team.
+    DEVICE_MEMBER PublishedValues(const Parameters& p, int line)
         : rank(blockIdx.x % (int)p.team), blocks((int)p.team), round(0),
           slots((char*)p.counters + ((long long)(blockIdx.x - rank) * 2 * LINES + line) * BYTES) {
         unsigned long long words[2];
-        look_at(words, slot(rank));
+        load_relaxed(words, slot(rank));
         number = (unsigned)words[0] + 1;
     }
 
     DEVICE_MEMBER char* slot(int block) const { return slots + (round % 2 * blocks + block) * LINES * BYTES; }
 
-    DEVICE_MEMBER void post(Value value) const {
+    DEVICE_MEMBER void publish(Value value) const {
         unsigned long long bits = 0;
         memcpy(&bits, &value, sizeof(value));
-        leave(slot(rank), {bits << 32 | number, bits >> 32 << 32 | number});
+        store_relaxed(slot(rank), {bits << 32 | number, bits >> 32 << 32 | number});
     }
 
-    // What a block has left, or will.
+    // Waits for the value of a block in this round, and returns it.
     DEVICE_MEMBER Value find(int block) const {
         unsigned long long words[2];
-        do look_at(words, slot(block));
+        do load_relaxed(words, slot(block));
         while ((unsigned)words[0] != number || (unsigned)words[1] != number);
         const unsigned long long bits = words[1] >> 32 << 32 | words[0] >> 32;
         Value value;
