@@ -18,7 +18,8 @@ from opendml.targets.cuda.schedule_attention import (
 )
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES, ChainShape, ChainTile, chain_tiles
 from opendml.targets.cuda.schedule_contraction import TILES, CudaTileChoice, Shape, Tile, launch_of
-from opendml.targets.cuda.schedule_warpgroups import (
+from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
+from opendml.targets.cuda.warpgroup_tile import (
     BYTE_TILES,
     BYTE_WINDOW_TILES,
     PART_WINDOW_TILES,
@@ -26,7 +27,6 @@ from opendml.targets.cuda.schedule_warpgroups import (
     WARPGROUP_TILES,
     WINDOW_TILES,
     WarpgroupTile,
-    warpgroup_tiles,
 )
 
 SPLITS = (1, 3)

@@ -16,7 +16,7 @@ from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES
 from opendml.targets.cuda.schedule_contraction import TILES
-from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES, WARPGROUP_TILES
+from opendml.targets.cuda.warpgroup_tile import PARTS_TILES, WARPGROUP_TILES
 from tests.cuda.compiled import (
     CASES,
     MACHINES,

@@ -36,13 +36,9 @@ from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import CudaTileChoice, Shape, estimates
-from opendml.targets.cuda.schedule_warpgroups import (
-    PART_WINDOW_TILES,
-    WINDOW_TILES,
-    ConvolutionShape,
-    PartConvolutionShape,
-)
+from opendml.targets.cuda.schedule_warpgroups import ConvolutionShape, PartConvolutionShape
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
+from opendml.targets.cuda.warpgroup_tile import PART_WINDOW_TILES, WINDOW_TILES
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.reference.backend import ReferenceExecutable
 from tests.cuda.compiled import MACHINES, aligned

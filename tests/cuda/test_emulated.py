@@ -39,7 +39,7 @@ from opendml.targets.cuda.schedule_contraction import TILES, CudaProductQuery
 from opendml.targets.cuda.schedule_depthwise import DEPTHWISE
 from opendml.targets.cuda.schedule_scans import LineSpan, construct_scan
 from opendml.targets.cuda.schedule_short_sums import SHORT_SUMS
-from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
+from opendml.targets.cuda.warpgroup_tile import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
 from opendml.targets.reference.evaluate import evaluate
 from tests.conftest import MadeOnce

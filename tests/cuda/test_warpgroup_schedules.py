@@ -29,13 +29,9 @@ from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import Shape
-from opendml.targets.cuda.schedule_warpgroups import (
-    WARPGROUP_TILES,
-    WarpgroupShape,
-    WarpgroupTile,
-    warpgroup_tiles,
-)
+from opendml.targets.cuda.schedule_warpgroups import WarpgroupShape, warpgroup_tiles
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
+from opendml.targets.cuda.warpgroup_tile import WARPGROUP_TILES, WarpgroupTile
 from tests.cuda.compiled import CASES, MACHINES, aligned, fused
 from tests.cuda.fake_driver import Result
 from tests.nodes import convolution, matrix_product, operands_of, program

@@ -28,8 +28,9 @@ from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import PARTS_MODES, CudaMode
 from opendml.targets.cuda.result_units import ResultUnits, result_units
-from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroups, warpgroup_tiles
+from opendml.targets.cuda.schedule_warpgroups import in_warpgroups, warpgroup_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
+from opendml.targets.cuda.warpgroup_tile import WarpgroupTile
 
 Choice = TypeVar("Choice")
 

@@ -25,7 +25,7 @@ from opendml.targets.cuda.schedule_attention import AttentionShape
 from opendml.targets.cuda.schedule_chain import ChainShape, chain_cycles
 from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, estimates, tile_cycles
 from opendml.targets.cuda.schedule_few_rows import FewRowsShape
-from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile
+from opendml.targets.cuda.warpgroup_tile import WarpgroupTile
 
 _LAUNCH_CYCLES = 5000
 """Cycles from the end of one kernel until the next fills the device. With 4500, a product of 16 rows with
