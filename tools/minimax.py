@@ -175,12 +175,7 @@ def half_tail(u: mpf) -> mpf:
 
 def narrow_tail(x: mpf) -> mpf:
     """exp(x^2 / 2) times the probability above x."""
-    return half_tail(2 * x / HALF_TAIL_END - 1)
-
-
-def narrow_tail_weight(x: mpf) -> mpf:
-    """The relative error of the tail for an error of 1 in narrow_tail."""
-    return half_tail_weight(2 * x / HALF_TAIL_END - 1)
+    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2
 
 
 def half_tail_weight(u: mpf) -> mpf:
@@ -242,6 +237,7 @@ def far_tail(v: mpf) -> mpf:
 TAIL_SCALE = mpf("1.625")
 TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
 HALF_TAIL_END = mpf("5.75")  # from where on x times the probability above it is 0 in FLOAT16
+NARROW_TAIL_END = mpf(15)  # from where on exp(-x^2 / 2) is 0 in FLOAT32
 HALF_LOG_2 = mp.log(2) / 2 * mpf("1.0001")
 UNIT_SINH = mpf("1.176")
 QUARTER_PI = mp.pi / 4 * mpf("1.0001")
@@ -273,7 +269,7 @@ FITS = (
     Fit("HALF_ACOSH", inverse_cosine_rest, inverse_cosine_weight, mpf("1e-9"), mpf(1), 2),
     odd_fit("HALF_ATANH", inverse_tangent_rest, mp.atanh, mpf("0.5"), 2),
     # For narrow_math of CUDA: the tail, then its divisor.
-    Fit("NARROW_TAIL", narrow_tail, narrow_tail_weight, mpf("1e-12"), HALF_TAIL_END, 2, 3),
+    Fit("NARROW_TAIL", narrow_tail, lambda x: 1 / narrow_tail(x), mpf("1e-12"), NARROW_TAIL_END, 2, 3),
     # For table_math of the CPU.
     Fit("FAR_TAIL", far_tail, lambda v: 1 / far_tail(v), 1 / mpf("14.5") ** 2, 1 / mpf("5.39") ** 2, 4),
     # For power_math.

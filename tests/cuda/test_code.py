@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opendml.program import vector_math
 from opendml.program.functions import select
-from opendml.program.node import Node, source
+from opendml.program.node import FUNCTIONS, Node, rebuild, source
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cuda import compile, executable
+from opendml.targets.cuda import compile, executable, narrow_math
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.cuda.expression import CUDA
@@ -169,6 +170,22 @@ def test_gelu_keeps_its_stated_accuracy() -> None:
     assert greatest_distance(GELU, exact, x) <= 3.6
 
 
+(NARROW_GELU,) = rebuild(
+    [narrow_math.gaussian_error_linear_unit(source(0, ScalarType.FLOAT32))],
+    lambda node: vector_math.expand(node) if node.operation in FUNCTIONS else node,
+)
+"""With an exponential that has a few units in the last place; that of CUDA has two."""
+
+
+def test_narrow_gelu_keeps_its_stated_accuracy_for_all_results() -> None:
+    x = magnitudes(-8, 4, step=84)
+    x = x[np.abs(x) < 13]
+    exact = exact_gelu(x.astype(np.float64))
+    error = np.abs(evaluate(NARROW_GELU, x).astype(np.float64) - exact)
+    assert (error <= 2.0**-15 * np.abs(exact) + 2.0**-126).all()
+
+
+@pytest.mark.parametrize("gelu", [GELU, NARROW_GELU])
 @pytest.mark.parametrize(
     ("argument", "expected"),
     [
@@ -181,7 +198,7 @@ def test_gelu_keeps_its_stated_accuracy() -> None:
         (math.nan, math.nan),
     ],
 )
-def test_gelu_at_its_ends(argument: float, expected: float) -> None:
-    result = evaluate(GELU, np.array([argument], np.float32))
+def test_gelu_at_its_ends(argument: float, expected: float, gelu: Node) -> None:
+    result = evaluate(gelu, np.array([argument], np.float32))
     np.testing.assert_array_equal(result, np.array([expected], np.float32))
     assert math.isnan(expected) or np.signbit(result[0]) == np.signbit(expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opendml import TensorDesc, descs
+from opendml.program.carriers import carried
 from opendml.program.functions import gaussian_error_linear_unit
 from opendml.program.narrow import narrowed
 from opendml.program.node import Node, convert, source
@@ -78,6 +79,17 @@ def test_gelu_divides_by_the_approximate_reciprocal_alone(type: ScalarType) -> N
     values = kernel_source(launch_of(result).pattern).split("void evaluate(")[1].split("void ")[0]
     assert "rough_quotient(" in values
     assert "near_quotient(" not in values
+
+
+def test_gelu_has_fewer_digits_where_it_is_rounded_to_bfloat16() -> None:
+    def code(type: ScalarType) -> str:
+        x = source(0, ScalarType.BFLOAT16, (4096,))
+        result = convert(gaussian_error_linear_unit(convert(x, FLOAT32)), type)
+        (rounded,) = carried(program(result)).results
+        return kernel_source(launch_of(rounded).pattern).split("void evaluate(")[1].split("void ")[0]
+
+    assert "exponential(" in code(ScalarType.BFLOAT16)
+    assert "exponential(" not in code(FLOAT32)
 
 
 def test_celu_divides_as_ieee_says() -> None:

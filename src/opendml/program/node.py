@@ -214,6 +214,8 @@ class Precision(Enum):
     """Within 2 ULP, for the same operands. What takes the result makes up for the error."""
     NARROW = auto()
     """A relative error of 2^-15, because only FLOAT16 results depend on it. A root stays that of IEEE 754."""
+    BFLOAT16 = auto()
+    """A relative error of 2^-15, because it is rounded to BFLOAT16. Results below 2^-126 may be zero."""
     BY_RECIPROCAL = auto()
     """The product of the numerator and the rounded reciprocal of a constant divisor, within 2 ULP."""
 

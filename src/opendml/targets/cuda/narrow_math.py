@@ -1,7 +1,8 @@
-"""Transcendental functions in FLOAT32 for results that are stored as FLOAT16, out of CUDA's own exponential.
+"""Transcendental functions in FLOAT32 for results that are stored in 16 bits, out of CUDA's own exponential.
 
 EXPONENTIAL stays: `kernels/quotients.cuh` has it. Relative errors are at most 2^-15, as in
-`program.half_math`, where more is said.
+`program.half_math`, where more is said. Those of WIDE hold for all results of BFLOAT16 that are not below
+2^-126.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from opendml.program.node import Node, Operation
 
 _SMALL = 2.0**-4
 """Below this, the first terms of a series are exact enough; above, differences of exponentials are."""
-_TAIL_END = 5.75
-"""From here on x times the probability above x is zero in FLOAT16."""
-_TAIL = (0.50000155, 0.242818594, 0.0490300842)
-_TAIL_DIVISOR = (1.0, 1.28364635, 0.621447742, 0.122114062)
+_TAIL_END = 15.0
+"""From here on exp(-x^2 / 2) is zero in FLOAT32."""
+_TAIL = (0.500012815, 0.279684335, 0.0631243363)
+_TAIL_DIVISOR = (1.0, 1.3580457, 0.705907941, 0.158066884)
 """exp(x^2 / 2) times the probability above x, as a quotient of polynomials of x from 0 to _TAIL_END, from
 tools/minimax.py."""
 
@@ -78,3 +79,6 @@ _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
     Operation.POWER: power,
 }
+
+WIDE = frozenset({Operation.GAUSSIAN_ERROR_LINEAR_UNIT})
+"""Functions that are expanded so for results of BFLOAT16, too."""
