@@ -265,8 +265,8 @@ def test_there_is_room_for_what_stays_and_for_what_all_threads_bring(
     chunk, together = found["SPAN"] * found["KEEP"], found["THREADS"] // found["SPAN"]
     assert launch.pattern.mode is CudaMode.TOP
     assert count <= found["SORTED"] <= found["MOST"] < found["LIMIT"]
-    assert found["ROOM"] >= max(found["SORTED"], length if length <= chunk else found["MOST"] + chunk)
-    assert launch.shared_bytes == together * found["ROOM"] * 2 * type.bytes
+    assert found["CAPACITY"] >= max(found["SORTED"], length if length <= chunk else found["MOST"] + chunk)
+    assert launch.shared_bytes == together * found["CAPACITY"] * 2 * type.bytes
     assert (launch.shared_bytes + 2048) * found["BLOCKS"] <= MACHINES[capability].shared_bytes
 
 

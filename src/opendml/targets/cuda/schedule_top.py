@@ -124,7 +124,7 @@ def construct_best(query: CudaQuery, choice: Best) -> CudaLaunch:
         "BLOCKS": choice.blocks,
         "SPAN": choice.span,
         "KEEP": choice.keep,
-        "ROOM": choice.capacity,
+        "CAPACITY": choice.capacity,
         "LIMIT": choice.limit,
         "MOST": choice.most,
         "SORTED": choice.words,

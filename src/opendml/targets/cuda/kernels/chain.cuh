@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     extern __shared__ uint4 memory[];
     const Index group = divide((Index)blockIdx.x, p.tiles_down), first = ((Index)blockIdx.x - group * (Index)p.tiles_down.count) * ROWS;
     Block block(p, at_group(p, group), (char*)memory);
-    float* const room = (float*)(block.v_tiles + STAGES * V::SIZE);
+    float* const shared_weights = (float*)(block.v_tiles + STAGES * V::SIZE);
     block.load_queries(first);
     Attention attention;
 #pragma unroll
@@ -182,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             float scores[SCORES], factors[OWN_ROWS];
             multiply(scores, block.q_tile, block.k_tiles + slot * K::SIZE);
             attention.weigh(p, scores, factors, key, again, again_unit);
-            add_weighted(attention.results, scores, factors, block.v_tiles + slot * V::SIZE, room, again);
+            add_weighted(attention.results, scores, factors, block.v_tiles + slot * V::SIZE, shared_weights, again);
             if (STAGES > 1) {
                 if (!is_last) block.finish(1 - slot);
                 slot = 1 - slot;

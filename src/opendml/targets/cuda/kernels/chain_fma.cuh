@@ -1,7 +1,7 @@
 // Multiplies by FMAs. Each of 16 x 16 threads has ROWS / 16 queries, in groups of four, KEYS / 16 keys and WIDTH / 16 columns of results.
 
 constexpr int TM = ROWS / 16, TK = KEYS / 16, TN = WIDTH / 16, LANES = 16;
-constexpr int K_UNIT_OF_THREAD = TK < 4 ? TK : 4, N_UNIT_OF_THREAD = TN < 4 ? TN : 4, ROOM_PITCH = ROWS + 4;
+constexpr int K_UNIT_OF_THREAD = TK < 4 ? TK : 4, N_UNIT_OF_THREAD = TN < 4 ? TN : 4, WEIGHTS_PITCH = ROWS + 4;
 constexpr int OWN_ROWS = TM, SCORES = TM * TK, RESULTS = TM * TN;
 constexpr float LEAST_WEIGHT = 1.4e-45f;
 
@@ -52,18 +52,18 @@ DEVICE void multiply(float (&scores)[SCORES], const Q::Element* q, const K::Elem
 
 // Adds the values of KEYS keys by their weights. They are added to one another first, and then to the results so far.
 DEVICE void add_weighted(
-    float (&results)[RESULTS], const float (&weights)[SCORES], const float (&factors)[OWN_ROWS], const V::Element* v, float* room,
+    float (&results)[RESULTS], const float (&weights)[SCORES], const float (&factors)[OWN_ROWS], const V::Element* v, float* shared_weights,
     bool) {
     // Weights of a row are written and read by one warp alone.
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < SCORES; i++) room[key_of(i) * ROOM_PITCH + row_of(row_of_score(i))] = weights[i];
+    for (int i = 0; i < SCORES; i++) shared_weights[key_of(i) * WEIGHTS_PITCH + row_of(row_of_score(i))] = weights[i];
     __syncwarp();
     float sums[RESULTS];
 #pragma unroll
     for (int i = 0; i < RESULTS; i++) sums[i] = 0;
     add_products<TN, N_UNIT_OF_THREAD, KEYS>(
-        sums, [&](int row, int key) { return room + key * ROOM_PITCH + row; },
+        sums, [&](int row, int key) { return shared_weights + key * WEIGHTS_PITCH + row; },
         [&](int column, int key) { return v + V::slot(column, key); });
 #pragma unroll
     for (int i = 0; i < RESULTS; i++) results[i] = multiply_add(results[i], factors[row_of_result(i)], sums[i]);

@@ -14,13 +14,13 @@ constexpr int STEPS_OF_PART = PART == 0 ? 1 : PART / DEPTH;
 // The sums of the parts of k that are done. They are seldom used, so they lie in local memory, and leave registers to the present part.
 // The compiler cannot move them to registers, because forget_memory hides their address.
 struct Totals {
-    Sum room[PART == 0 ? 1 : SUMS];
+    Sum sums[PART == 0 ? 1 : SUMS];
 
-    DEVICE_MEMBER Sum* place() { return forget_memory(room); }
+    DEVICE_MEMBER Sum* address() { return forget_memory(sums); }
 
     // Adds the sums of a part, and sets them to 0.
     DEVICE_MEMBER void take(Sum (&part)[SUMS], bool is_first) {
-        Sum* const totals = place();
+        Sum* const totals = address();
         constexpr int GROUP = 8;  // loads at a time
 #pragma unroll
         for (int i = 0; i < SUMS; i += GROUP) {
@@ -36,7 +36,7 @@ struct Totals {
     }
 
     DEVICE_MEMBER void add_to(Sum (&last)[SUMS]) {
-        const Sum* const totals = place();
+        const Sum* const totals = address();
 #pragma unroll
         for (int i = 0; i < SUMS; i++) last[i] += totals[i];
     }

@@ -19,19 +19,19 @@ DEVICE Index over_lanes(Index sum) {
 }
 
 DEVICE Share over_warps(Index mine) {
-    __shared__ Index room[WARPS];
+    __shared__ Index of_warps[WARPS];
     const int warp = threadIdx.x / 32;
-    if (threadIdx.x % 32 == 0) room[warp] = mine;
+    if (threadIdx.x % 32 == 0) of_warps[warp] = mine;
     __syncthreads();
     Share share = {0, 0};
 #pragma unroll
-    for (int other = 0; other < WARPS; other++) share.add({other < warp ? room[other] : 0, room[other]});
+    for (int other = 0; other < WARPS; other++) share.add({other < warp ? of_warps[other] : 0, of_warps[other]});
     return share;
 }
 
 template <typename Team>
 DEVICE Share over_blocks(Team& team, Index mine) {
-    __shared__ Share room[WARPS];
+    __shared__ Share of_warps[WARPS];
     if (threadIdx.x == 0) team.publish(mine);
     Share share = {0, 0};
     for (int block = threadIdx.x; block < team.blocks; block += THREADS) {
@@ -40,11 +40,11 @@ DEVICE Share over_blocks(Team& team, Index mine) {
     }
     team.next();
     share = {over_lanes(share.before), over_lanes(share.all)};
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = share;
+    if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = share;
     __syncthreads();
     share = {0, 0};
 #pragma unroll
-    for (int warp = 0; warp < WARPS; warp++) share.add(room[warp]);
+    for (int warp = 0; warp < WARPS; warp++) share.add(of_warps[warp]);
     return share;
 }
 

@@ -111,7 +111,7 @@ DEVICE bool exchange(
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();
     extern __shared__ uint4 memory[];
-    char* const room = reinterpret_cast<char*>(memory) + threadIdx.x * UNIT_BYTES;
+    char* const own_units = reinterpret_cast<char*>(memory) + threadIdx.x * UNIT_BYTES;
     const int member = COLUMNS ? threadIdx.x / TX : threadIdx.x % SPAN;
     const int place = COLUMNS ? threadIdx.x % TX : threadIdx.x / SPAN;
     __shared__ Found found_of[OWNS ? TX * LANES : 1];
@@ -171,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 auto visit_kept = [&](Index from, auto whole) {
 #pragma unroll
                     for (int k = 0; k < AHEAD; k++) {
-                        if (whole || from + k < in_shared) take_collective_inputs<VECTOR>(collective[k], room + (from + k) * (THREADS * UNIT_BYTES));
+                        if (whole || from + k < in_shared) take_collective_inputs<VECTOR>(collective[k], own_units + (from + k) * (THREADS * UNIT_BYTES));
                     }
                     visit_together(collective, [&](int k) { return from + k; }, [&](int k) { return whole || from + k < in_shared; });
                 };
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 }
 #pragma unroll
                 for (int k = 0; k < KEPT_TOGETHER; k++) {
-                    if (whole || from + k < in_shared) keep_collective_inputs<VECTOR>(room + (from + k) * (THREADS * UNIT_BYTES), loaded[k]);
+                    if (whole || from + k < in_shared) keep_collective_inputs<VECTOR>(own_units + (from + k) * (THREADS * UNIT_BYTES), loaded[k]);
                 }
             };
             Index i = 0;
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             if (i < in_shared) keep(i, Number<0>());
         }
         if constexpr (SHARED_UNITS > 0 && COPIES) {
-            for (Index i = 0; i < in_shared; i++) copy_collective_inputs(room + i * (THREADS * UNIT_BYTES), p, unit_at(i));
+            for (Index i = 0; i < in_shared; i++) copy_collective_inputs(own_units + i * (THREADS * UNIT_BYTES), p, unit_at(i));
             commit_copies();
         }
         CollectiveInputs<LANES> origin;

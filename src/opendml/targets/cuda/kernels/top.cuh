@@ -1,5 +1,5 @@
 // Finds the least elements of lines, in order, without sorting the others. SPAN threads go along a line, or a slice of it, KEEP elements each
-// at a time. Elements that do not exceed a bound go to a buffer of ROOM words in shared memory. When it holds LIMIT words, a lower bound is
+// at a time. Elements that do not exceed a bound go to a buffer of CAPACITY words in shared memory. When it holds LIMIT words, a lower bound is
 // found, digit by digit of the words. As many words as are wanted do not exceed it, and hardly more. Only these stay. The words in the buffer
 // may depend on the order of threads. The least words do not.
 //
@@ -95,7 +95,7 @@ DEVICE void find_digit(Line& line, uint4* counts) {
 // Keeps at most `most` words of each line, among them the `wanted` least ones, and lowers the bound to exclude the others.
 DEVICE void keep_least(const Place& place, Word& bound, unsigned wanted, unsigned most) {
     Line& line = lines[place.line];
-    const unsigned count = minimum(line.count, (unsigned)ROOM);
+    const unsigned count = minimum(line.count, (unsigned)CAPACITY);
     Word low = {0, 0}, high = nothing();
     unsigned least = count;  // words up to `high`
     if (place.member == 0) line.wanted = wanted;
@@ -118,7 +118,7 @@ DEVICE void keep_least(const Place& place, Word& bound, unsigned wanted, unsigne
     if (place.member == 0) line.count = 0;
     constexpr int BATCH = 4;
     // Words that stay move to the front, where words have been read.
-    for (int first = 0; first < (TOGETHER == 1 ? (int)count : ROOM); first += BATCH * SPAN) {
+    for (int first = 0; first < (TOGETHER == 1 ? (int)count : CAPACITY); first += BATCH * SPAN) {
         Word mine[BATCH];
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
@@ -150,7 +150,7 @@ DEVICE void take_in(
             const Word word = {position_of(i), keys[i]};
             if (!(chosen >> i & 1) || is_less(bound, word)) continue;
             const unsigned at = atomicAdd(&line.count, 1u);
-            if (at < ROOM) place.words[at] = word;
+            if (at < CAPACITY) place.words[at] = word;
             else left |= 1u << i;
             is_full |= at >= LIMIT;
         }
@@ -242,7 +242,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     Place place;
     place.line = ACROSS ? threadIdx.x % TOGETHER : threadIdx.x / SPAN;
     place.member = ACROSS ? threadIdx.x / TOGETHER : threadIdx.x % SPAN;
-    place.words = words + place.line * ROOM;
+    place.words = words + place.line * CAPACITY;
     const Index line = (Index)block * TOGETHER + place.line, begin = (Index)rank * (Index)p.slice_units;
     const bool there = line < (Index)p.items;
     const Offsets start = at_group(p, there ? line : 0);
@@ -258,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         if (!gather(place, bound, p, line)) return;
     }
     for (int i = lines[place.line].count + place.member; i < SORTED; i += SPAN) place.words[i] = nothing();
-    auto at = [&](int number) -> Word& { return words[number / SORTED * ROOM + bank_of(number % SORTED)]; };
+    auto at = [&](int number) -> Word& { return words[number / SORTED * CAPACITY + bank_of(number % SORTED)]; };
     sort_in_block(at, TOGETHER * SORTED, SORTED / 2, 0);
     merge_in_block(at, TOGETHER * SORTED, SORTED / 2, 0, 0);
     for (int i = place.member; there && i < wanted; i += SPAN) {
