@@ -91,7 +91,7 @@ def test_every_file_may_have_its_name_on_windows_and_where_case_does_not_count()
 
 
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
-GUARDED = {"fchmod", "geteuid", "register_at_fork", "sched_getaffinity", "sysconf"}
+GUARDED = {"fchmod", "geteuid", "register_at_fork", "sched_getaffinity", "sysconf", "uname"}
 """Attributes of `os` that only some systems have. Modules test for them before use."""
 OF_OS = """
     O_RDONLY O_WRONLY PathLike W_OK access close cpu_count devnull dup dup2 environ fsdecode fspath fstat

@@ -21,6 +21,7 @@ from opendml.targets.cpu.contraction.launches import launches_of
 from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
 from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
 from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
+from opendml.targets.cpu.host_facts import host_facts
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.schedule import schedule
@@ -251,14 +252,9 @@ SAPPHIRE_RAPIDS = ",".join(
 
 def _features_where(granted: int, platform: str, monkeypatch: pytest.MonkeyPatch) -> CpuMachine:
     """This machine, if it had matrix registers and the system answered a request for them so."""
-    flags = {"amx-tile": True, "amx-bf16": True, "fma": True, "f16c": True}
-
-    class Features(dict[str, bool]):
-        def flatten(self) -> str:
-            return ",".join(f"{'+' if has else '-'}{name}" for name, has in self.items())
-
+    facts = replace(host_facts(), features="+amx-tile,+amx-bf16,+fma,+f16c")
     library = SimpleNamespace(syscall=lambda *operands: granted)
-    monkeypatch.setattr(machines.llvm, "get_host_cpu_features", lambda: Features(flags))
+    monkeypatch.setattr(machines, "host_facts", lambda: facts)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
     monkeypatch.setattr(sys, "platform", platform)
     return machines.detected.__wrapped__()

@@ -10,16 +10,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import opendml as dml
 from opendml import Device, InvalidArgument
 from opendml.runtime.memory.host_array import Array
+from opendml.targets.cpu import machine as machines
+from opendml.targets.cpu.host_facts import host_facts
 from opendml.targets.cpu.machine import _cache_bytes, detected, machine
 from opendml.targets.cpu.native import BACKWARDS, FIRST, HEADER, KEPT, LAUNCH, MOST_KEPT, PATIENCE, THREADS
 from opendml.targets.cpu.pool import Pool, pool
@@ -143,10 +145,9 @@ def test_work_that_one_thread_takes_at_once_asks_for_no_other(monkeypatch: pytes
 def test_a_processor_without_a_needed_feature_is_refused_by_name(
     feature: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    features = llvm.get_host_cpu_features()
-    features[feature] = False
-    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
-    monkeypatch.setattr(llvm, "get_process_triple", lambda: "x86_64-unknown-linux-gnu")
+    features = f"{host_facts().features},".replace(f"+{feature},", f"-{feature},")
+    without = replace(host_facts(), features=features, triple="x86_64-unknown-linux-gnu")
+    monkeypatch.setattr(machines, "host_facts", lambda: without)
     detected.cache_clear()
     try:
         with pytest.raises(dml.Unsupported, match=f'no {name},.* use the device "reference"'):

@@ -67,10 +67,11 @@ def _with_fewer_digits(value: Node) -> Node:
 
     GELU alone is marked. Its polynomials take a product of BERT-base a third of its time (H100).
     """
-    if value.operation is not Operation.GAUSSIAN_ERROR_LINEAR_UNIT or value.type is not ScalarType.FLOAT32:
+    inner = value.operands[0] if value.operation is Operation.ROUND else value  # to FLOAT32
+    if inner.operation is not Operation.GAUSSIAN_ERROR_LINEAR_UNIT or inner.type is not ScalarType.FLOAT32:
         return value
-    attribute = value.attribute or Precision.BFLOAT16
-    return Node(value.operation, value.type, value.sizes, value.operands, attribute, value.origin)
+    attribute = inner.attribute or Precision.BFLOAT16
+    return Node(inner.operation, inner.type, inner.sizes, inner.operands, attribute, inner.origin)
 
 
 def _moved_alone(value: Node) -> Node | None:

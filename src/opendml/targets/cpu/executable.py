@@ -8,13 +8,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from operator import setitem
 from struct import Struct
 from typing import Any
 
 import numpy as np
 
+from opendml.across_forks import cached_property
 from opendml.late_dataclass import dataclass
 from opendml.program.sizes import is_traced
 from opendml.targets.arenas import Arenas

@@ -81,11 +81,12 @@ def _key() -> str | None:
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             first = list(itertools.takewhile(str.strip, file))
+        with open("/proc/version", encoding="utf-8") as file:
+            system = file.read()
         files = [(status.st_size, status.st_mtime_ns) for status in (os.stat(f"{folder}/{n}") for n in _LLVM)]
     except (OSError, ValueError) as error:
         log.debug("the facts of the host are not kept: %s", error)
         return None
     processor = [line for line in first if line.split(":")[0].strip() in _PROCESSOR]
-    system = os.uname()
-    text = f"{processor} {system.release} {system.version} {folder} {files}"
+    text = f"{processor} {system} {folder} {files}"
     return hashlib.sha256(text.encode()).hexdigest()

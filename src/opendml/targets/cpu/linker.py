@@ -81,7 +81,8 @@ def linked(code: bytes, symbols: Sequence[str]) -> dict[str, int] | None:
 @cache
 def is_possible() -> bool:
     """Return whether this process can link without LLVM: on Linux, for x86-64."""
-    return sys.platform == "linux" and os.uname().machine == "x86_64" and sys.maxsize > 2**32
+    is_x86_64 = hasattr(os, "uname") and os.uname().machine == "x86_64"
+    return sys.platform == "linux" and is_x86_64 and sys.maxsize > 2**32
 
 
 def image_of(code: bytes) -> tuple[bytearray, dict[str, int]] | None:
