@@ -179,6 +179,52 @@ def test_attributes_of_another_form_are_not_taken_for_those_of_an_earlier_call()
             assert dml.activation_linear(x, alpha=0.0, beta=1.0)[0, 0] == 1
             with pytest.raises(dml.InvalidArgument, match="alpha"):
                 dml.activation_linear(x, alpha="0.0", beta=1.0)
+            for alpha in (1.0, 1, np.float32(1)):
+                assert dml.activation_linear(x, alpha=alpha, beta=0.5).shape == (2, 3)
+            with pytest.raises(dml.InvalidArgument, match="alpha"):
+                dml.activation_linear(x, alpha=True, beta=0.5)
+            for zero in (0.0, -0.0, 0.0):
+                lowest = dml.element_wise_clip(x * 0 - 1, min=zero, max=1.0)
+                assert np.signbit(np.asarray(lowest)).all() == np.signbit(zero)
+
+
+def test_arguments_about_outputs_and_absent_tensors_are_told_apart() -> None:
+    x, dense, options = torch.randn(1, 2, 5), torch.randn(2, 3), {"trans_b": "TRANSPOSE"}
+    for _ in range(3):
+        for type, dtype in (("INT32", torch.int32), (np.float16, torch.float16), ("INT32", torch.int32)):
+            assert dml.cast(x, output_type=type).dtype == dtype
+        with pytest.raises(dml.InvalidArgument, match="output_type"):
+            dml.cast(x, output_type="INT31")
+        for axes in ([1], (1,), [2], torch.Size([1])):
+            assert torch.equal(dml.reduce(x, function="MAX", axes=axes), x.amax(tuple(axes), keepdim=True))
+        for added in (None, dense[:, :2], None):
+            made = dml.gemm(dense, dense, added, **options)
+            assert torch.allclose(made, dense @ dense.T + (0 if added is None else added), atol=1e-6)
+
+
+def test_a_later_call_of_the_same_form_makes_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = torch.randn(2, 3), torch.randn(2, 3)
+
+    def run(axis: int, low: float) -> list[Any]:
+        return [
+            dml.activation_celu(x),
+            dml.element_wise_add(x, y),
+            dml.element_wise_multiply(y, y),
+            dml.element_wise_clip(x, min=low, max=1.0),
+            dml.reduce(x, function="SUM", axes=[axis]),
+            dml.gemm(x, y, trans_b="TRANSPOSE"),
+            dml.cast(x, output_type="FLOAT16"),
+        ]
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a call of a known form")
+
+    wanted = run(int("1"), float("-0.5"))
+    monkeypatch.setattr("opendml.functions.call", refuse)
+    for one, other in zip(run(int("1"), float("-0.5")), wanted, strict=True):
+        assert torch.equal(one, other)
+    with pytest.raises(AssertionError):
+        run(0, -0.5)
 
 
 def test_a_handler_of_a_signal_may_make_the_same_call() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -12,7 +12,7 @@ from opendml.errors import DeviceRemoved
 from opendml.program.program import Layout, Program
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.call import Call, call_of, returns_truth, returns_tuple
-from opendml.runtime.calls.direct import Direct, LatestCalls
+from opendml.runtime.calls.direct import Direct, Form, LatestCalls
 from opendml.runtime.calls.operator_call import (
     exact_number,
     outputs_without_elements,
@@ -57,6 +57,7 @@ def call(
     sizes: Sequence[int] | None = None,
     wanted: Mapping[str, bool] | None = None,
     graph: GraphBase | None = None,
+    form: Form | None = None,
 ) -> Any:
     """Run an operator on arrays, or add it to a graph.
 
@@ -76,6 +77,8 @@ def call(
         sizes: the sizes of the first output, or along the axis those of the parts.
         wanted: for each of the optional outputs, by Python name, whether the call asks for it.
         graph: a graph that an operator without inputs is added to.
+        form: the form of a call on tensors of PyTorch without `out` and `device`, of which `latest_calls`
+            has no function, or one that did not run.
 
     Returns:
         The operator's one required output, where no optional one is asked for; of an array of outputs a
@@ -102,15 +105,6 @@ def call(
         key.append(sizes_key(sizes))
     given = tensors if out is None else (*tensors, out)
     if known_readers and given and (reader := known_readers.get(type(given[0]))) is not None:
-        form: Hashable = None
-        if out is None:
-            try:
-                form = (*key, tensors[0].shape)
-            except RuntimeError:
-                form = None  # a tensor of other tensors, which has no sizes
-            latest = _latest.calls.get(form)
-            if latest is not None and (result := latest(*tensors)) is not None:
-                return result
         length = len(key)
         addresses: list[int] = []
         if reader.read(given, key, addresses):
@@ -122,7 +116,7 @@ def call(
             if out is not None or not found.is_single:
                 return found.run_at_addresses(addresses, tensors, out)
             if form is not None and found.program is not None:
-                _latest.learn(form, found, reader, tensors)
+                latest_calls.learn(form, found, reader, tensors)
             return found.run_new(addresses)
         del key[length:]
     for tensor in given:
@@ -165,6 +159,7 @@ class _Plan:
         self.call, self.device, self.program, self.outputs = call.without_arrays(), device, program, outputs
         self.is_single = not returns_tuple(call.name, call.requested.wanted)
         self.direct: Direct | None = None
+        self.fits: Callable[..., bool] | None = None
         self.is_running = False
         # Where no tensor has dimensions, the result has none.
         has_dimensions = any(each is not None and each.ndim for each in call.tensors) or not call.tensors
@@ -285,9 +280,7 @@ class _Plan:
 
 _plans: Plans[_Plan] = Plans()
 _torch_plans: Plans[_Plan] = Plans()
-
-
-_latest = LatestCalls()
+latest_calls = LatestCalls()
 
 
 def _plan(call: Call, reader: TorchTensors | None = None) -> _Plan:
