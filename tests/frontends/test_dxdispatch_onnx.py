@@ -173,13 +173,28 @@ def test_a_deferred_resource_becomes_the_output(run: Run, tmp_path: Path) -> Non
         ),
         (
             {"output": DEFERRED, "commands": [{"type": "print", "resource": "c"}]},
-            1,
-            "$.commands[0]: resource 'c' has no values: it is deferred, and no dispatch before has bound it",
+            2,
+            '$.commands[0].resource: expected a resource that a dispatch before binds to an output, got "c"',
         ),
         (
             {"output": DEFERRED, "commands": [{"type": "writeFile", "resource": "c", "targetPath": "c.bin"}]},
+            2,
+            '$.commands[0].resource: expected a resource that a dispatch before binds to an output, got "c"',
+        ),
+        (
+            {"output": DEFERRED, "bindings": {"z": {"name": "c", "elementOffset": 4, "elementCount": 2}}},
+            2,
+            'z.elementCount: expected 0 for a "deferred" resource, which becomes the whole output, got 2',
+        ),
+        (
+            {"output": DEFERRED, "bindings": {"z": {"name": "c", "shape": [2]}}},
+            2,
+            "z.shape: expected the sizes of the model, ['?', 2], got [2]",
+        ),
+        (
+            {"output": DEFERRED, "bindings": {"z": {"name": "c", "shape": [3, 2]}}},
             1,
-            "$.commands[0]: resource 'c' has no values",
+            "output 'z': sizes [2, 2]; its binding says [3, 2]",
         ),
     ],
 )
@@ -189,6 +204,28 @@ def test_a_deferred_resource_is_an_output_alone(
     result = run(**changes)
     assert result.exit_code == status
     assert text in result.stderr
+
+
+def test_a_deferred_resource_becomes_one_output_of_any_size(run: Run, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        """
+        <ir_version: 10, opset_import: ["" : 20]>
+        g (float[N] x) => (int64[1, M] z, bool[N] t) { z = NonZero (x) t = Cast <to = 9> (x) }
+        """
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    rows = [{"x": {"name": name, "shape": [size]}, "z": "c"} for name, size in (("a", 4), ("b", 2), ("a", 1))]
+    first, last = (
+        [{"type": "dispatch", "dispatchable": "m", "bindings": each}, {"type": "print", "resource": "c"}]
+        for each in rows[:2]
+    )
+    result = run(output=DEFERRED, commands=first + last, bindings=rows[2] | {"t": {"name": "a"}})
+    assert results_in(result.stdout).startswith(
+        "Resource 'c': 0, 1, 2, 3\nResource 'c': 0, 1\nResource 'c': 0\n"
+    ), result.stderr
+    both = run(output=DEFERRED, bindings={"x": "a", "z": "c", "t": "c"})
+    assert both.exit_code == 2
+    assert 'bindings.t: expected a resource that no other output becomes, got "c", which z' in both.stderr
 
 
 def test_a_deferred_output_that_is_no_picture_says_so(run: Run) -> None:

@@ -56,7 +56,25 @@ def parse_bindings(
                     given[point.name].fail(_why_not(point, initial=initial))
                 else:
                     bindings[point.name] = _bind(given[point.name], point, wanted, resources)
+                    _require_one_output(given[point.name], point, bindings, resources)
     return bindings
+
+
+def _require_one_output(
+    node: JsonNode, point: BindPoint, bindings: Bindings, resources: Resources | None
+) -> None:
+    """Raise InvalidArgument if a deferred resource is bound to another output too."""
+    others = {
+        each.resource: other
+        for other, several in bindings.items()
+        for each in several
+        if each is not None and other != point.name
+    }
+    for each in bindings[point.name]:
+        resource = (resources or {}).get(each.resource) if each is not None else None
+        if resource is not None and resource.is_deferred and resource.name in others:
+            given = f'"{resource.name}", which {others[resource.name]} becomes'
+            node.fail("a resource that no other output becomes", given)
 
 
 def _is_owned(tensor: TensorDesc) -> bool:
@@ -99,7 +117,16 @@ def _deferred(node: JsonNode, resource: Resource, point: BindPoint) -> ResourceB
     """Return the binding of a resource that an output of an ONNX model becomes."""
     if not (point.is_output and point.is_optional):
         node.fail("a resource with values", f'"{resource.name}", which an output of an ONNX model becomes')
-    return ResourceBinding(node.path, resource.name, 0)
+    shape = None
+    if isinstance(node.value, dict):
+        with Failures() as failures:
+            for field in ("elementOffset", "elementCount"):
+                with failures.collected():
+                    if count_at(node, field):
+                        node.member(field).fail('0 for a "deferred" resource, which becomes the whole output')
+            with failures.collected():
+                shape = None if point.declared is None else _shape(node, point.declared)
+    return ResourceBinding(node.path, resource.name, 0, shape)
 
 
 def _source(

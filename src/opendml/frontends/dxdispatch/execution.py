@@ -149,12 +149,9 @@ class PreparedModel:
         """Return the output that a deferred resource has become, and its type.
 
         Raises:
-            Error: no dispatch has bound it so far, or the output is of a type that DirectML does not have.
+            Error: the output is of a type that DirectML does not have.
         """
         array = self.deferred[command.resource].array
-        if array is None:
-            problem = "it is deferred, and no dispatch before has bound it to an output"
-            raise Error(f"{command.path}: resource '{command.resource}' has no values: {problem}")
         array = array.view(np.uint8) if array.dtype == np.bool_ else array
         with located(command.path):
             return array, data_type_of(array, f"resource '{command.resource}'")

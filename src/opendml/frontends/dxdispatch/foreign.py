@@ -153,7 +153,7 @@ class _BoundOnnx:
         """Run the model, and write each output to the start of its buffer. Deferred ones become the outputs.
 
         Raises:
-            Error: an output is larger than its buffer.
+            Error: an output is larger than its buffer, or has other sizes than its binding says.
         """
         dispatchable, shapes = self.compiled.dispatchable, self.shapes
         results = self.compiled.model.run(
@@ -165,6 +165,9 @@ class _BoundOnnx:
         for info, buffer in zip(dispatchable.outputs, self.outputs, strict=True):
             if isinstance(buffer, DeferredOutput):
                 buffer.array = results[info.name]
+                if (shape := shapes.get(info.name, buffer.array.shape)) != buffer.array.shape:
+                    problem = f"sizes {list(buffer.array.shape)}; its binding says {list(shape)}"
+                    raise Error(f"{dispatchable.path}: output {info.name!r}: {problem}")
             if buffer is None or isinstance(buffer, DeferredOutput):
                 continue
             data = _bytes_of(results[info.name])

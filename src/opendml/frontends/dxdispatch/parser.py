@@ -166,6 +166,8 @@ def _parse(
     for node in command_nodes:
         with failures.collected(), suppress(UnknownPartError):
             commands.append(_parse_command(node, resources, dispatchables, folders))
+    if len(commands) == len(command_nodes):
+        _require_values(zip(command_nodes, commands, strict=True), resources or {}, failures)
     if foreign is not None and dispatchables is not None and len(known) == len(dispatchables):
         onnx = [each.desc.read for each in known.values() if isinstance(each.desc, OnnxDispatchable)]
         with failures.collected():
@@ -251,6 +253,23 @@ def _parse_dispatchable(name: str, node: JsonNode) -> NamedDispatchable:
         with failures.collected():
             flags = _parse_flags(node)
     return NamedDispatchable(node.path, name, desc, flags, bind_points(desc), {})
+
+
+def _require_values(
+    commands: Iterable[tuple[JsonNode, Command]], resources: Resources, failures: Failures
+) -> None:
+    """Collect the commands that read a deferred resource before a dispatch has bound it to an output."""
+    bound = set[str]()
+    for node, command in commands:
+        if isinstance(command, Dispatch):
+            given = [each for several in command.bindings.values() for each in several]
+            bound.update(each.resource for each in given if each is not None)
+        elif (
+            (resource := resources[command.resource]) and resource.is_deferred and resource.name not in bound
+        ):
+            with failures.collected():
+                wanted = "a resource that a dispatch before binds to an output"
+                node.member("resource").fail(wanted, f'"{resource.name}", which is deferred')
 
 
 def _with_initial_bindings(

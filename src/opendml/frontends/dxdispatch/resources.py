@@ -108,11 +108,13 @@ def _resource(name: str, node: JsonNode, folders: Folders | None) -> Resource:
 
 def _deferred(name: str, node: JsonNode) -> Resource:
     """Return a resource that an output of an ONNX model becomes. A type beside it has no effect."""
-    for field in ("initialValuesOffsetInBytes", "sizeInBytes"):
-        if (given := node.optional(field)) is not None:
-            given.fail('nothing beside "deferred", whose size is that of the output')
-    if (type_node := node.optional("initialValuesDataType")) is not None:
-        data_type_at(type_node)
+    with Failures() as failures:
+        for field in ("initialValuesOffsetInBytes", "sizeInBytes"):
+            with failures.collected():
+                if (given := node.optional(field)) is not None:
+                    given.fail('nothing beside "deferred", whose size is that of the output')
+        if (type_node := node.optional("initialValuesDataType")) is not None:
+            data_type_at(type_node)
     return Resource(node.path, name, _UNKNOWN, Initializer(0, 0, lambda _: None), 0, 0, is_deferred=True)
 
 
