@@ -178,8 +178,13 @@ def test_models_know_no_origins_before_somebody_asks() -> None:
 def test_given_inputs_are_measured_with_and_are_checked() -> None:
     model = layers()
     x = np.full((1, 1, 32, 64), 0.5, np.float32)
-    assert model.explain(x=x).kernels
+    for found in (model.explain(x=x), model.explain(x), model.explain({"x": x})):
+        assert found.kernels
     assert np.all(x == 0.5)
+    with pytest.raises(dml.InvalidArgument, match="2 arrays; the graph has x"):
+        model.explain(x, x)
+    with pytest.raises(dml.InvalidArgument, match="x is given twice"):
+        model.explain(x, x=x)
     with pytest.raises(dml.InvalidArgument, match=r"explain: input z is unknown; the graph has x"):
         model.explain(z=x)
     with pytest.raises(dml.InvalidArgument, match="x"):

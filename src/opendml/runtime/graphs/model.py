@@ -484,7 +484,7 @@ class Model(Locked):
         instance.keep((memories, self._prepared.kept))
         return BoundModel(self.device, instance, self._signature)
 
-    def explain(self, /, **inputs: Any) -> ExplainedGraph:
+    def explain(self, /, *arrays: Any, **inputs: Any) -> ExplainedGraph:
         """Measure the kernels of the model, and return what they compute and how long they take.
 
         An explanation tells which operators became which kernels, what each kernel moves and computes, its
@@ -498,7 +498,8 @@ class Model(Locked):
         ['ACTIVATION_TANH + ACTIVATION_RELU']
 
         Args:
-            inputs: arrays to measure with. Other inputs are floats between 0 and 1, or integers that are 0.
+            arrays, inputs: arrays to measure with, in the order of the inputs or by their names. Other inputs
+                are floats between 0 and 1, or integers that are 0.
 
         Raises:
             InvalidArgument: an unknown input, or one of another type, size or layout.
@@ -506,6 +507,8 @@ class Model(Locked):
         """
         with importing:
             from opendml.runtime.explain.measure import explained
+        if arrays:
+            inputs = self._named(arrays, inputs)
         unknown = [name for name in inputs if name not in self.input_names]
         if unknown:
             known = ", ".join(self.input_names) or "none"

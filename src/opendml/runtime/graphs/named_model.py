@@ -271,8 +271,10 @@ class NamedModel(Model):
         """Bind the model to arrays, for repeated dispatch with their sizes."""
         return self._of(inputs).bind(inputs, outputs)
 
-    def explain(self, /, **inputs: Any) -> ExplainedGraph:
+    def explain(self, /, *arrays: Any, **inputs: Any) -> ExplainedGraph:
         """Explain the model for the sizes of some inputs, compiled for these alone."""
+        if arrays:
+            inputs = self._named(arrays, inputs)
         missing = [name for name in self._open if name not in inputs]
         if missing:
             raise InvalidArgument(
