@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from opendml.program.polynomials import Monomial, Polynomial, constant_polynomial
-from opendml.program.sizes import Atom, Relation, Size, TracedFloat, TracedWord, meets
+from opendml.program.sizes import Atom, Evaluation, Relation, Size, TracedFloat, TracedWord, meets
 
 IntegerArray = np.ndarray[Any, np.dtype[np.int64]]
 Guard = tuple[Relation, Size | TracedFloat]
@@ -127,35 +127,7 @@ def _walk(
     dimensions: Mapping[str, int],
 ) -> tuple[int, ...] | None:
     """Compute polynomials for dimensions by name; None if a guard fails, before all that only they need."""
-    known: dict[int, int] = {}
-
-    def value(polynomial: Polynomial) -> int:
-        sum = 0
-        for monomial, product in polynomial:
-            for atom in monomial:
-                if atom not in known:
-                    find(atom)
-                product *= known[atom]
-            sum += product
-        return sum
-
-    def find(number: int) -> None:
-        pending = [number]  # Expressions may be nested more deeply than calls.
-        while pending:
-            atom = atoms[pending[-1]]
-            parts = (atom.above or (), atom.below or ())
-            missing = {each for part in parts for monomial, _ in part for each in monomial} - known.keys()
-            if missing:
-                pending += missing
-                continue
-            if atom.above is None:
-                found = dimensions[atom.name]
-            elif atom.below is None:
-                found = max(value(atom.above), 0)
-            else:
-                found = value(atom.above) // value(atom.below)
-            known[pending.pop()] = found
-
+    value = Evaluation(atoms, dimensions).value
     for relation, size in guards:
         if not meets(relation, value(size.polynomial)):
             return None

@@ -115,6 +115,47 @@ class Atom:
     below: Polynomial | None = None
 
 
+class Evaluation:
+    """The values of polynomials for dimensions by name, which may be sizes of another trace.
+
+    Args:
+        atoms: the atoms of their trace. Each is computed once, when a polynomial first needs it.
+        dimensions: the dimensions.
+    """
+
+    def __init__(self, atoms: Sequence[Atom], dimensions: Mapping[str, int]) -> None:
+        self._atoms, self._dimensions = atoms, dimensions
+        self._known: dict[int, int] = {}
+
+    def value(self, polynomial: Polynomial) -> int:
+        """Return the value of a polynomial."""
+        known, total = self._known, 0
+        for monomial, product in polynomial:
+            for atom in monomial:
+                if atom not in known:
+                    self._find(atom)
+                product *= known[atom]
+            total += product
+        return total
+
+    def _find(self, number: int) -> None:
+        known, pending = self._known, [number]  # Expressions may be nested more deeply than calls.
+        while pending:
+            atom = self._atoms[pending[-1]]
+            parts = (atom.above or (), atom.below or ())
+            missing = {each for part in parts for monomial, _ in part for each in monomial} - known.keys()
+            if missing:
+                pending += missing
+                continue
+            if atom.above is None:
+                found = self._dimensions[atom.name]
+            elif atom.below is None:
+                found = greatest(self.value(atom.above), 0)
+            else:
+                found = self.value(atom.above) // self.value(atom.below)
+            known[pending.pop()] = found
+
+
 class NotServedError(Exception):
     """A guard does not hold for the sizes that a block of a trace must serve."""
 
@@ -440,15 +481,7 @@ class Trace(Locked):
 
     def value(self, polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
         """Return the value of a polynomial for dimensions by name, which may be sizes of another trace."""
-
-        def factor(number: int) -> int:
-            atom = self.atoms[number]
-            if atom.above is None:
-                return sizes[atom.name]
-            above = self.value(atom.above, sizes)
-            return greatest(above, 0) if atom.below is None else above // self.value(atom.below, sizes)
-
-        return sum([c * math.prod([factor(atom) for atom in monomial]) for monomial, c in polynomial])
+        return Evaluation(self.atoms, sizes).value(polynomial)
 
     def quotient(self, above: Polynomial, below: Polynomial) -> Polynomial:
         """Return a polynomial for a quotient, rounded down. `below` is not 0 for any sizes in range."""
