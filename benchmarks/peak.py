@@ -12,9 +12,8 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.contraction.arithmetic import multiply_add, total_type
-from opendml.targets.cpu.engine import compile_object
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.machine_code import load_object
+from opendml.targets.cpu.machine_code import compile_object, load_object
 from opendml.targets.cpu.values import llvm_type, number
 
 _MOST_SUMS = 24

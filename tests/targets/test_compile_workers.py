@@ -36,7 +36,7 @@ def compiled(*jobs: tuple[str, Effort]) -> list[bytes | None]:
 
 def test_a_worker_makes_the_object_that_this_process_makes() -> None:
     jobs = [(ASSEMBLY, effort) for effort in Effort]
-    expected = [engine.compile_object(*job) for job in jobs]
+    expected = [machine_code.compile_object(*job) for job in jobs]
     assert compiled(*jobs) == expected
 
 

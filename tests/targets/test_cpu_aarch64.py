@@ -19,10 +19,10 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of, tensors_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.cpu import planning
-from opendml.targets.cpu.engine import compile_object, effort_for, kernel_assembly
+from opendml.targets.cpu.engine import effort_for, kernel_assembly
 from opendml.targets.cpu.executable import CpuParts
 from opendml.targets.cpu.machine import CpuMachine, assumed
-from opendml.targets.cpu.machine_code import MachineCode
+from opendml.targets.cpu.machine_code import MachineCode, compile_object
 from opendml.targets.cpu.native import (
     HEADER,
     LAUNCH,

@@ -28,10 +28,10 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu import engine, ir, machine_code
 from opendml.targets.cpu.emit_kernel import emit_kernel
-from opendml.targets.cpu.engine import compile_object, effort_for
+from opendml.targets.cpu.engine import effort_for
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
-from opendml.targets.cpu.machine_code import MachineCode
+from opendml.targets.cpu.machine_code import MachineCode, compile_object
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.planning import compile_plan
 from opendml.targets.cpu.table_math import expand, expand_narrow, looked_up

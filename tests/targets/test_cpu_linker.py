@@ -15,8 +15,8 @@ import pytest
 
 from opendml.errors import Unsupported
 from opendml.targets.cpu import host_facts, linker, machine_code
-from opendml.targets.cpu.engine import compile_object
 from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine_code import compile_object
 from opendml.targets.cpu.object_code import linked_by_llvm, target_machine
 from opendml.targets.object_cache import read_object, write_object
 

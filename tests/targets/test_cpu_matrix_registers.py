@@ -20,9 +20,10 @@ from opendml.targets.cpu import machine as machines
 from opendml.targets.cpu.contraction.launches import launches_of
 from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
 from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
-from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
+from opendml.targets.cpu.engine import Effort, kernel_assembly
 from opendml.targets.cpu.host_facts import host_facts
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
+from opendml.targets.cpu.machine_code import compile_object
 from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches

@@ -410,9 +410,8 @@ MODE_ASSEMBLY = {
 @pytest.fixture(scope="module")
 def exchange_mode() -> Callable[[int], int]:
     """Sets the mode of the calling thread, and returns the one before."""
-    from opendml.targets.cpu.engine import compile_object
     from opendml.targets.cpu.machine import machine
-    from opendml.targets.cpu.machine_code import load_object
+    from opendml.targets.cpu.machine_code import compile_object, load_object
 
     triple = machine().triple
     architecture = triple.split("-")[0].replace("arm64", "aarch64")

@@ -12,8 +12,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
-import llvmlite.binding as llvm
-
 from opendml.across_forks import compiling, importing
 from opendml.budget import check_time
 from opendml.logs import tell
@@ -25,18 +23,17 @@ from opendml.targets.cpu.machine_code import (
     SYMBOL,
     MachineCode,
     batched,
+    compile_object,
     find_kernels,
     has_runtime,
-    host_target,
     is_linked,
     key_of,
     link_kernel,
     link_runtime,
     linked_codes,
-    require_memory,
 )
 from opendml.targets.cpu.native import runtime_assembly
-from opendml.targets.cpu.object_code import Effort, compiled_object
+from opendml.targets.cpu.object_code import Effort
 from opendml.targets.cpu.threads import available_threads
 
 if TYPE_CHECKING:
@@ -120,14 +117,12 @@ class KernelCompiler:
             for batch in batched(own, BATCH):
                 check_time()
                 with deferred_signals():
-                    require_memory()
                     for key, code in zip(batch, _compiled([missing[key] for key in batch]), strict=True):
                         link_kernel(key, code)
             for key in [each for each in missing if each in self._later]:
                 found = self._later[key].result()
                 check_time()
                 with deferred_signals():
-                    require_memory()
                     link_kernel(key, next(_compiled([missing[key]])) if found is None else found)
             if self._expecting is not None:
                 self._expecting.finish()
@@ -161,7 +156,6 @@ class _Expecting:
         code = None if found is None else found.result()
         if code is not None:
             with deferred_signals():
-                require_memory()
                 link_runtime(code)
 
 
@@ -225,13 +219,6 @@ def kernel_assembly(pattern: CpuPattern) -> str:
 def effort_for(pattern: CpuPattern) -> Effort:
     """Return the optimizations that a kernel needs."""
     return Effort.CLEAN if pattern.mode.name in _CLEANED else Effort.HOIST
-
-
-def compile_object(
-    assembly: str, effort: Effort = Effort.ALL, target: llvm.TargetMachine | None = None
-) -> bytes:
-    """Optimized machine code for this processor, or for another one, as an object file."""
-    return compiled_object(assembly, effort, target or host_target())
 
 
 def _release_library() -> None:

@@ -28,6 +28,8 @@ from opendml.targets.object_cache import compiler_digest, read_object, write_obj
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
+    from opendml.targets.cpu.object_code import Effort
+
 SYMBOL = "kernel"
 """The name of a kernel's function."""
 _SYMBOLS = (SYMBOL, SCRATCH_SYMBOL)
@@ -128,10 +130,26 @@ def runtime_addresses() -> Mapping[str, int]:
 
 
 def _compiled_runtime() -> bytes:
+    return compile_object(runtime_assembly(machine().triple))
+
+
+def compile_object(
+    assembly: str, effort: Effort | None = None, target: llvm.TargetMachine | None = None
+) -> bytes:
+    """Return optimized machine code for this processor, or for another one, as an object file.
+
+    Args:
+        assembly: LLVM assembly.
+        effort: the optimizations; None: all.
+        target: the other processor.
+
+    Raises:
+        Unsupported: there is no memory for the compilation.
+    """
     require_memory()
     with importing:
         from opendml.targets.cpu.object_code import Effort, compiled_object
-    return compiled_object(runtime_assembly(machine().triple), Effort.ALL, host_target())
+    return compiled_object(assembly, effort or Effort.ALL, target or host_target())
 
 
 def find_kernels(keys: Sequence[str]) -> None:
