@@ -146,6 +146,16 @@ def erf_exponent_weight(x: mpf) -> mpf:
     return x * mp.erfc(x) / mp.erf(x)
 
 
+def normal_tail(x: mpf) -> mpf:
+    """The probability that a standard normal variable is above x."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def narrow_tail(x: mpf) -> mpf:
+    """exp(x^2 / 2) times the probability above x."""
+    return mp.exp(x**2 / 2) * normal_tail(x)
+
+
 def tail_argument(x: mpf) -> mpf:
     """The variable in which the normal distribution's tail is a polynomial: 1 at 0 down to -1 at infinity."""
     return 2 * TAIL_SCALE / (x + TAIL_SCALE) - 1
@@ -154,7 +164,7 @@ def tail_argument(x: mpf) -> mpf:
 def scaled_tail(u: mpf) -> mpf:
     """exp(x^2 / 2) (x + k) times the probability above x, where u is tail_argument(x)."""
     x = 2 * TAIL_SCALE / (u + 1) - TAIL_SCALE
-    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2 * (x + TAIL_SCALE)
+    return narrow_tail(x) * (x + TAIL_SCALE)
 
 
 def tail_remainder(u: mpf) -> mpf:
@@ -169,13 +179,7 @@ def tail_weight(u: mpf) -> mpf:
 
 def half_tail(u: mpf) -> mpf:
     """exp(x^2 / 2) times the probability above x, for u from -1 at 0 to 1 at HALF_TAIL_END."""
-    x = HALF_TAIL_END / 2 * (u + 1)
-    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2
-
-
-def narrow_tail(x: mpf) -> mpf:
-    """exp(x^2 / 2) times the probability above x."""
-    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2
+    return narrow_tail(HALF_TAIL_END / 2 * (u + 1))
 
 
 def half_tail_weight(u: mpf) -> mpf:
@@ -231,7 +235,7 @@ def even_fit(name: str, function: Function, high: mpf, degree: int) -> Fit:
 def far_tail(v: mpf) -> mpf:
     """Return x exp(x^2 / 2) times the probability above x as a function of 1 / x^2."""
     x = 1 / mp.sqrt(v)
-    return x * mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2
+    return x * narrow_tail(x)
 
 
 TAIL_SCALE = mpf("1.625")
@@ -318,11 +322,6 @@ def lower_points(edges: tuple[float, ...]) -> tuple[float, ...]:
 def middles(edges: tuple[float, ...]) -> tuple[float, ...]:
     """Return 0 for the first piece, and the middles of the others."""
     return (0.0, *((low + high) / 2 for low, high in itertools.pairwise(edges[1:])))
-
-
-def normal_tail(x: mpf) -> mpf:
-    """Return the probability that a standard normal variable is above x."""
-    return mp.erfc(x / mp.sqrt(2)) / 2
 
 
 @dataclass(frozen=True)

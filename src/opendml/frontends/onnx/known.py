@@ -14,8 +14,8 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -92,6 +92,15 @@ _Form = tuple[tuple[tuple[str, Form], ...], Bucket]
 
 class _DamagedPlanError(Exception):
     """The constants of a plan cannot be read."""
+
+
+@contextmanager
+def _reading_constants() -> Iterator[None]:
+    """Raise _DamagedPlanError in place of what damaged JSON raises in the block."""
+    try:
+        yield
+    except _DAMAGED as error:
+        raise _DamagedPlanError from error
 
 
 @dataclass(frozen=True)
@@ -462,23 +471,18 @@ class KnownModel(Locked):
             places: the place or the content of each constant, and its identity.
             models: has the memory that all sizes share.
         """
-        try:
-            identities = {number: _identity(places[number][1]) for number in constants_of(executable)}
-        except _DAMAGED as error:
-            log.debug("the constants of a known plan cannot be read: %s", error)
-            return False
-        own = sum(each.size for each in executable.kept)
-        meter().require_memory(own, "the prepared tensors of a graph")
 
         def fill(addresses: Sequence[int], wanted: Collection[int]) -> None:
             if wanted:
-                try:
+                with _reading_constants():
                     constants = {number: self._constant(places[number][0]) for number in identities}
-                except _DAMAGED as error:
-                    raise _DamagedPlanError from error
                 _fill(executable, constants, addresses, wanted)
 
         try:
+            with _reading_constants():
+                identities = {number: _identity(places[number][1]) for number in constants_of(executable)}
+            own = sum(each.size for each in executable.kept)
+            meter().require_memory(own, "the prepared tensors of a graph")
             kept = kept_memory(executable, self.backend, identities, models.shared.constants, fill)
         except _DamagedPlanError as error:
             log.debug("the constants of a known plan cannot be read: %s", error.__cause__)
@@ -643,7 +647,7 @@ def _fill(
     executable: Executable,
     constants: Mapping[int, Array],
     addresses: Sequence[int],
-    wanted: Collection[int],
+    wanted: Container[int],
 ) -> None:
     """Run the initialization steps that fill the wanted parts of the memory at `addresses`."""
     places: dict[int, dict[int, int]] = {}

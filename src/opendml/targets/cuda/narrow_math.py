@@ -1,8 +1,8 @@
 """Transcendental functions in FLOAT32 for results that are stored in 16 bits, out of CUDA's own exponential.
 
 EXPONENTIAL stays: `kernels/quotients.cuh` has it. Relative errors are at most 2^-15, as in
-`program.half_math`, where more is said. Those of WIDE hold for all results of BFLOAT16 that are not below
-2^-126.
+`program.half_math`, where more is said. That of GELU holds for all results that are not below 2^-126, so that
+BFLOAT16 has it, too.
 """
 
 from __future__ import annotations
@@ -79,6 +79,3 @@ _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
     Operation.POWER: power,
 }
-
-WIDE = frozenset({Operation.GAUSSIAN_ERROR_LINEAR_UNIT})
-"""Functions that are expanded so for results of BFLOAT16, too."""

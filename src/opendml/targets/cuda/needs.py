@@ -106,8 +106,7 @@ def _expanded(node: Node) -> Node:
     too."""
     if node.operation not in FUNCTIONS:
         return node
-    is_wide = node.attribute is Precision.BFLOAT16 and node.operation in narrow_math.WIDE
-    if is_narrow(node) or is_wide:
+    if is_narrow(node) or node.attribute is Precision.BFLOAT16:
         quotients = Precision.ROUGH if node.operation in TAME else Precision.NARROW
         return with_quotients(node, narrow_math.expand(node), quotients)
     if node.operation is Operation.GAUSSIAN_ERROR_LINEAR_UNIT:
