@@ -301,3 +301,57 @@ def test_no_file_holds_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(dml.Unsupported, match=r"dml\.onnx\.custom_operator registers a function"):
         dml_onnx.load(path)
     assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        (np.zeros((2, 3), np.int8), "is of type int8; must be float32"),
+        (np.zeros((2, 4), np.float32), "has sizes [2, 4]; must be [n, 3]"),
+        (np.zeros(3, np.float32), "has sizes [3]; must be [n, 3]"),
+        ([np.zeros((2, 3), np.float32)], "is a list; must be a tensor of float32"),
+    ],
+)
+def test_a_result_on_arrays_is_as_the_model_declares(result: Any, problem: str) -> None:
+    def own(x: Any) -> Any:
+        return result
+
+    _register(own, on="arrays")
+    with pytest.raises(dml.InvalidArgument) as caught:
+        _load("g (float[n, 3] x) => (float[n, 3] y) { y = my.Own (x) }")(_X)
+    where = (
+        "model: node 'y' (my.Own-3): test_a_result_on_arrays_is_as_the_model_declares.<locals>.own: output 0"
+    )
+    assert str(caught.value) == f"{where} {problem}, as the model declares"
+
+
+def test_an_output_that_depends_on_a_result_is_as_the_model_declares() -> None:
+    _register(lambda x: x.astype(np.int8), on="arrays")
+    with pytest.raises(
+        dml.InvalidArgument, match=r"output 'y' is of type int8; .* 's' \(my.Own-3\): .*<lambda>"
+    ):
+        _load("g (float[n, m] x) => (float[n, m] y) { s = my.Own (x) y = Neg (s) }")(_X)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [np.zeros(2, "M8[D]"), np.array([object()]), np.zeros(2, [("a", "f4")]), [np.zeros(2, "m8[s]")], [None]],
+)
+def test_a_result_on_arrays_is_of_a_type_that_onnx_has(result: Any) -> None:
+    _register(lambda x: result, on="arrays")
+    problem = r"node 's' \(my.Own-3\): .*<lambda>: output 0 is .*; an array of a type that ONNX has is needed"
+    with pytest.raises(dml.InvalidArgument, match=problem):
+        _load("g (float[n, m] x) => (float[n, m] y) { s = my.Own (x) y = Neg (s) }")(_X)
+
+
+def test_a_function_that_calls_itself_without_end_is_named_once() -> None:
+    models: list[Any] = []
+
+    def own(x: Any) -> Any:
+        return models[0](x)["y"]
+
+    _register(own, on="arrays")
+    models.append(_load("g (float[n, m] x) => (float[n, m] y) { s = my.Own (x) y = Neg (s) }"))
+    with pytest.raises(dml.InvalidArgument, match="without end") as caught:
+        models[0](_X)
+    assert str(caught.value).count("my.Own") == 1

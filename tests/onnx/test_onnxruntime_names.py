@@ -401,6 +401,8 @@ def test_memory_of_a_device_that_is_not_there_is_an_error(session: Any) -> None:
         ({"x": [[1.0, -2.0, 3.0]], "k": [4.0]}, None),
         ({"x": [], "k": [4]}, "sizes .0.; must be"),
         ({"x": [["a", "b", "c"]], "k": [4]}, "'x' is .*'a', 'b', 'c'.*, which float32 does not hold"),
+        ({"x": "a", "k": [4]}, "'x' is 'a', which float32 does not hold"),
+        ({"x": [[1e300, 0, 0]], "k": [4]}, r"'x' is \[\[1e\+300, 0, 0\]\], which float32 does not hold"),
         ({"x": [[1.0], [2.0, 3.0]], "k": [4]}, "'x' is no array"),
         ({"x": [[1, 2, 3]], "k": [1.5]}, r"'k' is \[1.5\], which int64 does not hold"),
         ({"x": np.ones((1, 3)), "k": [4]}, "'x' is of type float64; must be float32"),

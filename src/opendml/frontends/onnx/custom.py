@@ -23,6 +23,7 @@ from opendml.spec.wording import shown
 if TYPE_CHECKING:
     from opendml.frontends.onnx.conversion import OnnxConversion, Result
     from opendml.frontends.onnx.node import OnnxNode
+    from opendml.frontends.onnx.tensor_info import TensorInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KINDS = ("graph", "arrays")
@@ -50,6 +51,13 @@ class CustomOperator:
         return str(getattr(self.function, "__qualname__", self.function))
 
 
+class _EndlessRecursion(InvalidArgument):
+    """A function runs its own model without end. Each of the many runs passes the error on as it is."""
+
+    def _within(self, where: object) -> _EndlessRecursion:
+        return self
+
+
 _operators: dict[tuple[str, str], dict[int, CustomOperator]] = defaultdict(dict)
 
 
@@ -70,7 +78,7 @@ def custom_operator(
     A function on graph tensors calls DirectML's functions. It is part of the compiled graph, and is called
     when the model is traced, not in each run. Sizes that change are integers with which it may compute. A
     scalar has one dimension there, truth values are UINT8, and bfloat16 is FLOAT32. A function on arrays is
-    called in each run, with arrays that it must not write to.
+    called in each run, with arrays that it must not write to. Its results must be as the model declares them.
 
     The domains "", "ai.onnx" and "opendml" are closed. A function may replace an operator of another domain
     that only onnx's evaluator runs, such as those of `ai.onnx.ml`.
@@ -156,13 +164,22 @@ def converter_of(node: OnnxNode) -> Converter | None:
     return partial(_converted, custom) if custom.on == "graph" else None
 
 
-def custom_on_arrays(node: OnnxNode) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
-    """Return a node whose operator is a function on arrays as a function of contents by name."""
+def custom_on_arrays(
+    node: OnnxNode, declared: Mapping[str, TensorInfo]
+) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
+    """Return a node whose operator is a function on arrays as a function of contents by name.
+
+    Args:
+        node: the node.
+        declared: what the model declares of its tensors, by name.
+    """
     custom = custom_of(node)
-    return partial(_run, custom, node) if custom is not None and custom.on == "arrays" else None
+    return partial(_run, custom, node, declared) if custom is not None and custom.on == "arrays" else None
 
 
-def _run(custom: CustomOperator, node: OnnxNode, contents: Mapping[str, Any]) -> dict[str, Any]:
+def _run(
+    custom: CustomOperator, node: OnnxNode, declared: Mapping[str, TensorInfo], contents: Mapping[str, Any]
+) -> dict[str, Any]:
     """Call a function on arrays."""
     given = [_read_only(contents[name]) if name else None for name in node.inputs]
     found = {}
@@ -173,8 +190,30 @@ def _run(custom: CustomOperator, node: OnnxNode, contents: Mapping[str, Any]) ->
             array = result if isinstance(result, list) else np.asarray(result)
             if not isinstance(array, list) and not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
+            for each in array if isinstance(array, list) else [array]:
+                if not _is_of_onnx(each):
+                    raise _wrong(custom, number, each, "an array of a type that ONNX has")
+            info = declared.get(node.outputs[number])
+            form = (None, None) if isinstance(array, list) else (array.dtype, array.shape)
+            if problem := "" if info is None else info._problem(*form):
+                raise InvalidArgument(f"{custom.name}: output {number} {problem}, as the model declares")
             found[node.outputs[number]] = array
     return found
+
+
+def _is_of_onnx(array: Any) -> bool:
+    """Return whether ONNX has tensors like an array: numbers, truth values or texts."""
+    with importing:
+        from onnx.helper import np_dtype_to_tensor_dtype
+    if not isinstance(array, np.ndarray | np.generic):
+        return False
+    if array.dtype.hasobject:
+        return array.dtype.kind == "O" and all(isinstance(each, str) for each in array.flat)
+    try:
+        np_dtype_to_tensor_dtype(array.dtype)
+    except (KeyError, ValueError):
+        return False
+    return True
 
 
 def _read_only(content: Any) -> Any:
@@ -236,8 +275,12 @@ def _results(custom: CustomOperator, node: OnnxNode, given: Sequence[Any]) -> It
         pass  # A function of another language has no signature.
     try:
         results = custom.function(*given, **attributes)
-    except Error as error:
-        raise error._within(custom.name) from error
+    except (Error, RecursionError) as error:
+        if isinstance(error, Error) and not _is_recursion(error):
+            raise error._within(custom.name) from error
+        if isinstance(error, _EndlessRecursion):
+            raise
+        raise _EndlessRecursion(f"{node}: {custom.name}: calls itself without end") from error
     except Exception as error:  # whatever the program's function raises
         raise InvalidArgument(f"{custom.name}: {type(error).__name__}: {error}") from error
     several = results if isinstance(results, tuple) else (results,)
@@ -249,8 +292,21 @@ def _results(custom: CustomOperator, node: OnnxNode, given: Sequence[Any]) -> It
         yield number, several[number]
 
 
+def _is_recursion(error: BaseException) -> bool:
+    """Return whether an error is, or comes from, one about the depth of Python's calls."""
+    seen, each = set[int](), error
+    while id(each) not in seen:
+        if isinstance(each, RecursionError | _EndlessRecursion):
+            return True
+        seen.add(id(each))
+        each = each.__cause__ or each.__context__ or each
+    return False
+
+
 def _wrong(custom: CustomOperator, number: int, result: Any, needed: str) -> InvalidArgument:
-    problem = f"output {number} is of type {type(result).__name__}; {needed} is needed"
+    is_array = isinstance(result, np.ndarray | np.generic)
+    kind = f"an array of {result.dtype}" if is_array else f"of type {type(result).__name__}"
+    problem = f"output {number} is {kind}; {needed} is needed"
     return InvalidArgument(f"{custom.name}: {problem}")
 
 

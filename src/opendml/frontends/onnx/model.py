@@ -21,7 +21,7 @@ from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, known_model
 from opendml.frontends.onnx.known_runs import KnownRun
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
-from opendml.frontends.onnx.tensor_info import TensorInfo
+from opendml.frontends.onnx.tensor_info import TensorInfo, fits
 from opendml.garbage import collection_paused
 from opendml.locked import Locked
 from opendml.logs import log, progress_shown, tell
@@ -493,7 +493,7 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
         type(content) is np.ndarray
         and content.dtype is info.type
         and info.sizes is not None
-        and _fits(content.shape, info.sizes)
+        and fits(content.shape, info.sizes)
     ):
         return content
     if isinstance(content, Mapping):
@@ -507,12 +507,12 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
     else:
         array = _as_array(info.name, info.type, content)
     if array.dtype != info.type:
-        if isinstance(content, list | tuple | int | float):
+        if isinstance(content, list | tuple | int | float | complex | str | bytes):
             fix = f"which {info.type.name} does not hold"
             raise InvalidArgument(f"input {info.name!r} is {reprlib.repr(content)}, {fix}")
         fix = f"must be {info.type.name}: array.astype({info.type.name!r}) makes it so"
         raise InvalidArgument(f"input {info.name!r} is of type {array.dtype.name}; {fix}")
-    if info.sizes is not None and not _fits(array.shape, info.sizes):
+    if info.sizes is not None and not fits(array.shape, info.sizes):
         sizes = shown([("?" if size is None else size) for size in info.sizes])
         raise InvalidArgument(f"input {info.name!r} has sizes {list(array.shape)}; must be {sizes}")
     return array
@@ -538,16 +538,6 @@ def _of_numbers(array: np.ndarray[Any, Any], type: np.dtype[Any]) -> np.ndarray[
         found = array.astype(type)
     fits = not (np.isinf(found) & np.isfinite(array)).any() if is_float else np.array_equal(found, array)
     return found if fits else array
-
-
-def _fits(given: Sequence[int], sizes: Sequence[int | str | None]) -> bool:
-    """Return whether sizes agree with declared ones, of which only numbers above 0 bind."""
-    if len(given) != len(sizes):
-        return False
-    for size, each in zip(given, sizes, strict=True):
-        if size != each and isinstance(each, int) and each > 0:
-            return False
-    return True
 
 
 def load(

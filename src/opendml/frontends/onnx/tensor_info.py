@@ -33,6 +33,22 @@ class TensorInfo:
         """The sizes, with 1 for each open one, as in DxDispatch."""
         return tuple(size if isinstance(size, int) and size > 0 else 1 for size in self.sizes or ())
 
+    def _problem(self, type: np.dtype[Any] | None, sizes: Sequence[Any] | None) -> str:
+        """Return how a type and sizes differ from those declared, in words; "" if they do not.
+
+        Args:
+            type, sizes: those of an array; None for a sequence.
+        """
+        if type is None or sizes is None:
+            return "" if self.type is None else f"is a list; must be a tensor of {self.type.name}"
+        if self.type not in (None, type):
+            return f"is of type {type.name}; must be {self.type}"
+        if self.sizes is not None and not fits(sizes, self.sizes):
+            found = ", ".join(str(size) if isinstance(size, int) else "?" for size in sizes)
+            wanted = ", ".join("?" if size is None else str(size) for size in self.sizes)
+            return f"has sizes [{found}]; must be [{wanted}]"
+        return ""
+
     def to_json(self) -> list[Any]:
         """Return the declaration as JSON."""
         return [self.name, None if self.type is None else type_text(self.type), self.sizes]
@@ -42,6 +58,16 @@ class TensorInfo:
         """Return the declaration that `to_json` has made JSON of."""
         name, type, sizes = data
         return cls(name, None if type is None else type_of(type), None if sizes is None else tuple(sizes))
+
+
+def fits(given: Sequence[int], sizes: Sequence[int | str | None]) -> bool:
+    """Return whether sizes agree with declared ones, of which only numbers above 0 bind."""
+    if len(given) != len(sizes):
+        return False
+    for size, each in zip(given, sizes, strict=True):
+        if isinstance(each, int) and each > 0 and isinstance(size, int) and size != each:
+            return False
+    return True
 
 
 def type_text(type: np.dtype[Any]) -> str:

@@ -36,7 +36,7 @@ from opendml.frontends.onnx.dimensions import (
 )
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.forms import Dimensions, Form, RunForms, Symbols, forms_of, symbols_of
-from opendml.frontends.onnx.hosted import hosted
+from opendml.frontends.onnx.hosted import NOTHING, hosted
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.inlining import (
     Functions,
@@ -46,11 +46,13 @@ from opendml.frontends.onnx.inlining import (
     has_body,
     schema_nodes,
 )
+from opendml.frontends.onnx.load_checks import custom_operators
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import OnnxNode, free_names, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
 from opendml.frontends.onnx.segment import CompiledSegment, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
+from opendml.frontends.onnx.tensor_info import TensorInfo, tensor_info
 from opendml.frontends.onnx.values import (
     Array,
     Computed,
@@ -158,6 +160,10 @@ class Tracer(Locked):
         self._model_cache, self._weights = cache, weights
         self._symbols, self._traces_sizes = symbols or {}, symbols is not None
         self._first_steps: Steps = {}
+        self._declared: Mapping[str, TensorInfo] = NOTHING
+        """The declarations of a model that has operators of a program, by names of tensors."""
+        self._custom: list[str] = []
+        """The nodes of these operators, with their functions."""
         self._unplanned = Counter[Hashable]()
         """The traces that the device could not compile with traced sizes, by the key that led to them."""
         self.traced_count = 0
@@ -197,7 +203,12 @@ class Tracer(Locked):
         functions, symbols = functions_of(model), None
         if traces_sizes:
             symbols = symbols_of((each.name, sizes_of_type(each.type)) for each in graph.input)
-        return cls(nodes, inputs, outputs, known, functions, device, cache or ModelCache(), weights, symbols)
+        made = cls(nodes, inputs, outputs, known, functions, device, cache or ModelCache(), weights, symbols)
+        if custom_operators(model):
+            made._declared = {each.name: tensor_info(each) for each in (*graph.value_info, *graph.output)}
+            customs = [(each, custom_of(each)) for each in nodes]
+            made._custom = [f"{each}: {custom.name}" for each, custom in customs if custom is not None]
+        return made
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -452,6 +463,13 @@ class Tracer(Locked):
         missing = [name for name in self._outputs if name not in segment.values]
         if missing:
             raise InvalidArgument(f"output {missing[0]!r}: no node makes it")
+        for name in self._outputs if self._declared else ():
+            value = segment.values[name]
+            if isinstance(value, Computed | RuntimeValue) and (
+                problem := self._declared[name]._problem(value.type, value.sizes)
+            ):
+                origin = f"as the model declares; it may follow from {', '.join(self._custom)}"
+                raise InvalidArgument(f"output {name!r} {problem}, {origin}")
         segment.take(self._outputs)
         compiled = segment.compile(self._outputs, self.device, self._weights.require_unchanged)
         values = {name: segment.values[name] for name in self._outputs}
@@ -470,7 +488,7 @@ class Tracer(Locked):
 
     def _evaluator_step(self, node: OnnxNode, reason: str, state: State) -> TraceStep:
         """Run a node outside of DirectML: in NumPy or on onnx's evaluator."""
-        run = hosted(node)
+        run = hosted(node, self._declared)
         if run is not None:
             return self._host_step(node, run, state, is_own=custom_of(node) is None)
         try:
