@@ -85,6 +85,7 @@ def test_operators_are_found_in_every_spelling(name: str) -> None:
         ("normalization", "did you mean BATCH_NORMALIZATION or "),
         ("avg_pool", "did you mean AVERAGE_POOLING or "),
         ("ACTIVATION_HARDSIGMOD", "did you mean ACTIVATION_HARD_SIGMOID or "),
+        ("DML_GEMM_OPERATOR_DES", "did you mean GEMM"),
         ("xyzzy", "`opendml ops` lists them all"),
         ("", "`opendml ops` lists them all"),
     ],

@@ -12,7 +12,7 @@ from opendml.frontends.onnx.registry import CONVERTERS
 from opendml.frontends.torch.registry import directml_names
 from opendml.operators.registry import implemented
 from opendml.spec.facts import alias_facts, enum_facts
-from opendml.spec.naming import FAMILIES, camel_case, ending, nearest, operator_name
+from opendml.spec.naming import FAMILIES, camel_case, compared_part, ending, nearest, operator_name
 from opendml.spec.schema import OperatorSchema, operators
 from opendml.spelling import close_matches
 
@@ -51,7 +51,7 @@ def find_operators(name: str) -> tuple[OperatorSchema, ...]:
     key = _key(operator_name(name.upper()))
     found = _by_own_name().get(key) or _by_other_name().get(key)
     if not found:
-        raise InvalidArgument(f"no operator is named {name}; {_hint(key)}")
+        raise InvalidArgument(f"no operator is named {name}; {_hint(_key(compared_part(name.upper())))}")
     return tuple(operator for operator in operators().values() if operator.name in found)
 
 

@@ -8,7 +8,7 @@ from opendml.errors import InvalidArgument
 from opendml.late_dataclass import dataclass
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name
-from opendml.spec.naming import nearest, operator_name
+from opendml.spec.naming import compared_part, nearest, operator_name
 from opendml.spec.schema import Field, OperatorSchema, Support, operator, operators
 from opendml.spec.values import as_member
 from opendml.spec.wording import member_words, shown
@@ -102,8 +102,7 @@ def _facts(name: str) -> OperatorSchema:
     plain = operator_name(name.upper())
     if plain in known:
         return operator(plain)
-    # The desc of an operator may be misspelt, too: DML_GEMM_OPERATOR_DES is nearest to GEMM.
-    near = nearest(plain.removeprefix("DML_").partition("_OPERATOR_")[0], known)
+    near = nearest(compared_part(plain), known)
     raise InvalidArgument(f"{name} is no operator of DirectML" + (f"; did you mean {near}?" if near else ""))
 
 

@@ -45,6 +45,15 @@ def operator_name(name: str) -> str:
     return "SCATTER" if plain == "SCATTER_ELEMENTS" else plain
 
 
+def compared_part(name: str) -> str:
+    """Return the part of an operator's name that spelling is compared by. The rest may be misspelt, too.
+
+    >>> compared_part("DML_GEMM_OPERATOR_DES"), compared_part("DML_OPERATOR_GEM")
+    ('GEMM', 'GEM')
+    """
+    return operator_name(name).removeprefix("DML_").partition("_OPERATOR_")[0]
+
+
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the name that a misspelt one may stand for: in another case, as its end, or spelt alike.
 
