@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import opendml as dml  # noqa: E402
+from opendml.program.scalar_type import ScalarType  # noqa: E402
 from opendml.runtime.memory.torch_tensors import TorchTensors  # noqa: E402
 
 
@@ -158,6 +159,23 @@ def test_comparisons_are_made_by_the_guards_of_this_version_of_pytorch() -> None
     assert not fits(x, x[:2])
     assert reader.comparison((x, None)) is None
     assert reader.comparison((x, x)) is None  # One that never holds would be made in each call.
+
+
+def test_results_are_made_as_the_programs_of_inductor_make_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, guards = TorchTensors(torch), torch._C._dynamo.guards
+    for sizes in ((), (3,), (2, 0, 3), (2, 3)):
+        made = reader.maker(sizes, ScalarType.FLOAT16, is_truth=False)
+        truth = reader.maker(sizes, ScalarType.UINT8, is_truth=True)
+        with monkeypatch.context() as patch:
+            patch.delattr(guards, "_empty_strided_cpu")
+            other = reader.maker(sizes, ScalarType.FLOAT16, is_truth=False)
+        assert (made.func, other.func) == (guards._empty_strided_cpu, torch.empty)
+        with torch.inference_mode():
+            assert made().is_inference()
+        for each in (made(), truth(), other()):
+            plain = torch.empty(sizes)
+            assert (each.shape, each.stride(), each.device) == (plain.shape, plain.stride(), plain.device)
+        assert (made().dtype, truth().dtype, other().dtype) == (torch.float16, torch.bool, torch.float16)
 
 
 def test_a_tensor_may_be_given_twice_before_and_after_others() -> None:

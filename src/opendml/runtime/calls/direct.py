@@ -3,8 +3,7 @@
 A thread keeps a function for each form of a call: the operator, the attributes and the sizes of the first
 tensor. The operator's function looks it up before it does anything else. The kept function compares its
 arguments with those that it was made for, and runs the plan if nothing differs. A call on 1,000 elements
-takes 3.3 us, of which PyTorch takes 1.1 us to make the result. By a key of types, sizes and strides it takes
-6 us.
+takes 2.8 us where PyTorch's own takes 1.6. A key of types, sizes and strides takes 2.7 us more.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ PyTorch is not imported here. Its module is found once a tensor of it is given.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
@@ -14,9 +13,6 @@ from typing import Any
 import numpy as np
 
 from opendml.program.scalar_type import ScalarType
-
-_MOST_PATTERN_BYTES = 4096
-"""Bytes of the largest kept pattern of a result. `empty_like` takes half the time of `empty`."""
 
 
 class TorchTensors:
@@ -90,9 +86,24 @@ class TorchTensors:
         torch = self._torch
         of_type = torch.from_numpy(np.empty(0, type.numpy))
         dtype = torch.bool if is_truth else of_type.dtype
-        make = partial(torch.empty, tuple(sizes), dtype=dtype, device=of_type.device)
-        is_small = math.prod(sizes) * type.bytes <= _MOST_PATTERN_BYTES
-        return partial(torch.empty_like, make()) if is_small else make
+        made = torch.empty(sizes, dtype=dtype, device="meta")
+        if (make := _maker_on_cpu(torch)) is not None:
+            return partial(make, tuple(made.shape), made.stride(), dtype)
+        return partial(torch.empty, tuple(sizes), dtype=dtype, device=of_type.device)
+
+
+def _maker_on_cpu(torch: Any) -> Callable[..., Any] | None:
+    """Return the function of sizes, strides and a type that Inductor's programs make results with.
+
+    It takes a quarter of the time of `empty`. It is no public part of PyTorch, so it is tried out first.
+    """
+    try:
+        make: Callable[..., Any] = torch._C._dynamo.guards._empty_strided_cpu
+        made = make((2, 0, 3), (3, 3, 1), torch.int16)
+        works = made.shape == (2, 0, 3) and made.stride() == (3, 3, 1) and made.dtype == torch.int16
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        return None
+    return make if works else None
 
 
 def _guards(torch: Any) -> Callable[[Sequence[Any]], Callable[..., bool]] | None:
