@@ -39,7 +39,7 @@ class Outcome:
         firsts: seconds from the start of the process to the first result. That of the first round begins
             with empty caches.
         processor_firsts: the same of the processors' time of all threads.
-        memory: peak bytes of the process, on CUDA those in use on the device; the most of all rounds.
+        memories: peak bytes of the process, on CUDA those in use on the device. The first round compiles.
         difference: the distance from the expected outputs, a share of their length.
         kernels: how many kernels a run launches.
         problem: why there are no times, or why they do not count.
@@ -50,7 +50,7 @@ class Outcome:
     processor_times: list[float] = field(default_factory=list)
     firsts: list[float] = field(default_factory=list)
     processor_firsts: list[float] = field(default_factory=list)
-    memory: int = 0
+    memories: list[int] = field(default_factory=list)
     difference: float | None = None
     kernels: str | None = None
     problem: str | None = None
@@ -71,9 +71,9 @@ class Outcome:
         return (max(self.times) - min(self.times)) / self.median
 
 
-def cold_and_warm(firsts: Sequence[float]) -> list[float]:
-    """Return the seconds with empty caches, and after several rounds the median of those with filled ones."""
-    return [*firsts[:1], *([statistics.median(firsts[1:])] if len(firsts) > 1 else [])]
+def cold_and_warm(rounds: Sequence[float]) -> list[float]:
+    """Return the figure with empty caches, and after several rounds the median of those with filled ones."""
+    return [*rounds[:1], *([statistics.median(rounds[1:])] if len(rounds) > 1 else [])]
 
 
 @dataclass
@@ -169,7 +169,7 @@ def _add(outcome: Outcome, found: Mapping[str, Any], tolerance: float) -> None:
     outcome.processor_times.append(statistics.median(found["processor_times"]))
     outcome.firsts.append(found["first"])
     outcome.processor_firsts.append(found["first_processor"])
-    outcome.memory = max(outcome.memory, found["memory"])
+    outcome.memories.append(found["memory"])
     outcome.kernels = found.get("kernels", outcome.kernels)
     if "difference" in found:
         outcome.difference = found["difference"]

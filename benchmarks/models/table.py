@@ -61,7 +61,7 @@ def markdown(report: Report) -> str:
         "the rate of multiply-adds in registers, whichever is larger.",
         "- first: seconds from the start of the process, imports included, to the first result; with empty "
         "caches, then with filled ones.",
-        f"- MiB: memory {memory}.",
+        f"- MiB: memory {memory}; with empty caches, then with filled ones.",
         "- spread: the slowest round less the fastest, as a share of the median.",
         "- difference: the distance from the result of ONNX Runtime in float32, as a share of its length.",
         "",
@@ -87,7 +87,7 @@ def _seconds(firsts: Sequence[float]) -> str:
 
 
 def _memory(outcome: Outcome) -> str:
-    return f"{outcome.memory / 2**20:.0f}" if outcome.memory else ""
+    return " / ".join(f"{each / 2**20:.0f}" for each in cold_and_warm(outcome.memories) if each)
 
 
 def _of_ours(show: Callable[[Outcome], str]) -> Callable[[Row, Any], str]:
@@ -195,6 +195,6 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         fields |= {"median": outcome.median, "spread": outcome.spread, "times": outcome.times}
         fields["processor_times"] = outcome.processor_times
         fields |= {"firsts": outcome.firsts, "processor_firsts": outcome.processor_firsts}
-        fields |= {"memory": outcome.memory, "kernels": outcome.kernels}
+        fields |= {"memories": outcome.memories, "kernels": outcome.kernels}
         fields["difference"] = outcome.difference if finite else None
     return fields
