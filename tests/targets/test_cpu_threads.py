@@ -332,3 +332,16 @@ def test_nothing_beyond_a_page_is_read(fenced: memoryview, dtype: type, count: i
         np.testing.assert_array_equal(dml.gather_elements(x, indices, axis=0), x[indices])
         backwards = dml.slice1(x, input_window_sizes=[count], input_window_strides=[-1])
         np.testing.assert_array_equal(backwards, x[::-1])
+        np.testing.assert_array_equal(dml.element_wise_add(x, x), x + x)
+        np.testing.assert_array_equal(dml.element_wise_add(x[::2], x[::2]), x[::2] + x[::2])
+        image = x.reshape(1, 1, 1, count)
+        window = {"window_size": [1, 3], "strides": [1, 2], "start_padding": [0, 9], "end_padding": [0, 9]}
+        greatest = dml.max_pooling(image, **window)[0, 0, 0, 4:]
+        least = np.finfo(dtype).min if dtype is np.float16 else np.iinfo(dtype).min
+        padded: Array = np.concatenate([[least], x, [least]]).astype(dtype)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, 3)[::2]
+        np.testing.assert_array_equal(greatest[: len(windows)], np.max(windows, axis=1))
+        # Results of an odd number of elements end at the page, too.
+        copy = x.copy()
+        dml.element_wise_add(copy, copy, out=x)
+        np.testing.assert_array_equal(x, copy + copy)

@@ -8,6 +8,7 @@ from functools import reduce
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import ir
+from opendml.targets.cpu.masks import PAGE, copy_lanes, gathers_by_instruction, has_masks
 from opendml.targets.cpu.values import (
     Literal,
     intrinsic,
@@ -42,6 +43,8 @@ class Code:
         self.function, self.lanes = function, lanes
         self.reads_unaligned = False
         """True if elements that are loaded may lie at any address."""
+        self._copies: dict[ir.Type, ir.Value] = {}
+        self._zeros: ir.Value | None = None
         self.entry = function.append_basic_block("entry")
         self.builder = ir.IRBuilder(self.entry)
         body = function.append_basic_block("body")
@@ -184,11 +187,40 @@ class Code:
         if mask is None:
             return self.builder.load(pointer, typ=value_type, align=self._alignment(type.bytes))
         bits = vector_type(ir.IntType(type.bits), lanes)
+        if not has_masks(type.bits):
+            return self.builder.bitcast(self._load_within_page(pointer, bits, mask), value_type)
         name = f"llvm.masked.load.v{lanes}i{type.bits}.p0"
         zero = Literal(bits, "zeroinitializer")
         alignment = 0, self._alignment(type.bytes)
         loaded = intrinsic(self.builder, name, bits, [pointer, mask, zero], alignment=alignment)
         return self.builder.bitcast(loaded, value_type)
+
+    def _load_within_page(self, pointer: ir.Value, type: ir.Type, mask: ir.Value, step: int = 1) -> ir.Value:
+        """Load every `step`th element, and clear the lanes outside the mask.
+
+        All bytes of a page can be read if one can. So the vectors are loaded whole, unless no lane is in the
+        mask or they reach into another page: then the lanes of the mask are copied first.
+        """
+        bytes, count = type.element.width // 8, step * type.count
+        copy = self._lanes_copy(vector_type(type.element, count))
+        behind = self.builder.and_(self.builder.ptrtoint(pointer, I64), I64(PAGE - 1))
+        reaches = self.builder.icmp_unsigned(">", behind, I64(PAGE - count * bytes))
+        bits = self.builder.bitcast(mask, ir.IntType(type.count))
+        apart = self.builder.or_(reaches, self.builder.icmp_unsigned("==", bits, bits.type(0)))
+        with self.builder.if_then(apart, likely=False):
+            spread = [lane // step + lane % step * type.count for lane in range(count)]
+            lanes = mask if step == 1 else self._shuffled(mask, ir.zero(mask.type), spread)
+            copy_lanes(self.builder, copy, pointer, lanes, bytes)
+        address = self.builder.select(apart, copy, pointer)
+        vectors = [self.offset(address, I64(part * type.count * bytes)) for part in range(step)]
+        loaded = [self.builder.load(each, type, self._alignment(bytes)) for each in vectors]
+        return self.builder.select(mask, self._picked(loaded, range(0, count, step)), ir.zero(type))
+
+    def _lanes_copy(self, type: ir.Type) -> ir.Value:
+        """Return the memory on the stack through which lanes of vectors of a type are copied."""
+        if type not in self._copies:
+            self._copies[type] = self.local(type)
+        return self._copies[type]
 
     def stream(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Store a vector past the caches, to an address that is a multiple of its size."""
@@ -211,6 +243,16 @@ class Code:
         if mask is None:
             self.builder.store(value, pointer, align=type.bytes)
             return
+        if has_masks(type.bits):
+            self._store_lanes(pointer, value, type, mask)
+            return
+        bits = vector_type(ir.IntType(type.bits), self.lanes)
+        copy = self._lanes_copy(bits)
+        self.builder.store(self.builder.bitcast(value, bits), copy)
+        copy_lanes(self.builder, pointer, copy, mask, type.bytes)
+
+    def _store_lanes(self, pointer: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value) -> None:
+        """Store the lanes of a mask that is constant, or that the processor stores by."""
         bits = vector_type(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.store.v{self.lanes}i{type.bits}.p0"
         operands = [self.builder.bitcast(value, bits), pointer, mask]
@@ -235,7 +277,7 @@ class Code:
         if type is ScalarType.BOOLEAN:
             found = self.gather(pointer, stride, ScalarType.UINT8, mask, distance)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
-        if type.bytes < 4:
+        if type.bytes < 4 and gathers_by_instruction():
             return self._gather_parts(pointer, stride, type, mask, distance)
         addresses = self._addresses(pointer, self._distances(stride, distance))
         gathered = self._gathered(addresses, type.bits, mask)
@@ -271,9 +313,19 @@ class Code:
 
     def _gathered(self, addresses: ir.Value, bits: int, mask: ir.Value | None) -> ir.Value:
         vector = vector_type(ir.IntType(bits), self.lanes)
+        if mask is not None and not gathers_by_instruction():
+            addresses, mask = self.builder.select(mask, addresses, self.broadcast(self._zero())), None
         name = f"llvm.masked.gather.v{self.lanes}i{bits}.v{self.lanes}p0"
         operands = [addresses, self._mask(mask), Literal(vector, "zeroinitializer")]
         return intrinsic(self.builder, name, vector, operands, alignment=(0, self._alignment(bits // 8)))
+
+    def _zero(self) -> ir.Value:
+        """Return the address of zeros, for lanes that read nothing."""
+        if self._zeros is None:
+            self._zeros = self.local(I64)
+            with self.builder.goto_block(self.entry):
+                self.builder.store(I64(0), self._zeros)
+        return self._zeros
 
     def _alignment(self, bytes: int) -> int:
         return 1 if self.reads_unaligned else bytes
@@ -284,7 +336,11 @@ class Code:
         if type is ScalarType.BOOLEAN:
             found = self.load_every_other(pointer, ScalarType.UINT8, mask)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
-        if mask is None and self.lanes < 16:
+        if mask is not None and not has_masks(type.bits):
+            bits = vector_type(ir.IntType(type.bits), self.lanes)
+            loaded = self._load_within_page(pointer, bits, mask, step=2)
+            return self.builder.bitcast(loaded, llvm_type(type, self.lanes))
+        if mask is None and (self.lanes < 16 or not has_masks(type.bits)):
             # The second half begins an element earlier, so that nothing behind the last element is read.
             # Before AVX-512 masked loads take longer.
             parts = [self.offset(pointer, I64(at * type.bytes)) for at in (0, self.lanes - 1)]
@@ -372,7 +428,7 @@ class Code:
         even = vector_constant(I1, [lane % 2 == 0 for lane in range(self.lanes)])
         for half in range(2):
             address = self.offset(pointer, I64(half * self.lanes * type.bytes))
-            self.store(address, self._repeated(value, half), type, even)
+            self._store_lanes(address, self._repeated(value, half), type, even)
 
     def scatter(
         self,

@@ -174,7 +174,17 @@ class Function(Value):
         name: its name.
     """
 
-    __slots__ = ("args", "attributes", "blocks", "linkage", "module", "name", "numbers", "result")
+    __slots__ = (
+        "args",
+        "attributes",
+        "blocks",
+        "convention",
+        "linkage",
+        "module",
+        "name",
+        "numbers",
+        "result",
+    )
 
     def __init__(self, module: Module, result: Type, arguments: Sequence[Type], name: str) -> None:
         super().__init__(POINTER, f'@"{name}"')
@@ -183,7 +193,7 @@ class Function(Value):
         """Numbers for the names of values and blocks."""
         self.args = [Argument(type, f"%a{number}") for number, type in enumerate(arguments)]
         self.attributes: list[str] = []
-        self.linkage = ""
+        self.linkage = self.convention = ""
         self.blocks: list[Block] = []
         module.globals[name] = self
 
@@ -199,7 +209,8 @@ class Function(Value):
             return f"declare {self.result.text} {self.text}({types})"
         arguments = [" ".join([each.type.text, *each.attributes, each.text]) for each in self.args]
         call = f"{self.text}({', '.join(arguments)})"
-        head = " ".join(["define", self.linkage, self.result.text, call, *self.attributes])
+        words = ["define", self.linkage, self.convention, self.result.text, call, *self.attributes]
+        head = " ".join(filter(None, words))
         return "\n".join([f"{head} {{", *[each.text() for each in self.blocks], "}"])
 
 
@@ -411,7 +422,8 @@ class IRBuilder:
         if alignment is not None:
             pointer = operands[alignment[0]]
             each[alignment[0]] = f"{pointer.type.text} align {alignment[1]} {pointer.text}"
-        code = " ".join(["call", *flags, function.result.text, f"{function.text}({', '.join(each)})"])
+        called = f"{function.text}({', '.join(each)})"
+        code = " ".join(filter(None, ["call", *flags, function.convention, function.result.text, called]))
         return self._called(function.result, code)
 
     def asm(self, result: Type, constraints: str, operands: Sequence[Value], has_effects: bool) -> Value:
