@@ -91,7 +91,7 @@ class ElementCode(KernelCode):
         """Emit the rows of a block: as many together as can be, then those that are left over."""
         stride = self.layout.row_stride
         rest = self.code.local(I64, rows[0])
-        for count in (loads.rows_together, 1):
+        for count in loads.readings:
             with self.code.loop(self.code.get(rest), rows[1], count) as row:
                 places = [self.moved(pointers, [row], stride, loads.alike)]
                 for _ in range(1, count):

@@ -421,18 +421,22 @@ class SharedLoads(BlockLoads):
     once for all of them. `ElementWalk.shared_rows` says what they read."""
 
     alike: tuple[int, ...]
+    readings: dict[int, tuple[tuple[Reading | None, ...], ...]]
+    """The readings of rows that are computed together, by their number: many, then one that is left over."""
 
     def __init__(self, kernel: KernelCode) -> None:
         super().__init__(kernel)
         together = kernel.pattern.walk_as(ElementWalk).shared_rows
         if together is None:
             raise TypeError("rows share what they read")
-        self._together, self._alone = together.readings, (together.alone,)
-        self.rows_together, self.alike = len(together.readings), together.alike
+        self.alike = together.alike
+        self.readings = {len(together.readings): together.readings}
+        if together.alone is not None:
+            self.readings[1] = (together.alone,)
         self._zeros = kernel.reserve(ScalarType.UINT8, _ZERO_BYTES)
         self._start = I64(0)
         """The first column of the block at hand."""
-        self._rows: Sequence[tuple[Reading | None, ...]] = self._together
+        self._rows: Sequence[tuple[Reading | None, ...]] = together.readings
         self._row = 0
         self._lines: dict[int, ir.Value] = {}
         """The first address of each line that the rows at hand read."""
@@ -455,7 +459,7 @@ class SharedLoads(BlockLoads):
     def begin_rows(self, row: ir.Value, at_rows: Sequence[tuple[Pointers, Values]]) -> None:
         """Find the first address of each line. If the part of a line's guards that is the same for all
         columns is false, the row of zeros takes its place, without a branch."""
-        self._rows = self._together if len(at_rows) > 1 else self._alone
+        self._rows = self.readings[len(at_rows)]
         self._lines = {}
         for self._row, (pointers, values) in enumerate(at_rows):
             for node in self.kernel.nodes:

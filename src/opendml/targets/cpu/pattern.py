@@ -139,12 +139,12 @@ class SharedReadings:
 
     Attributes:
         readings: of each row, the reading of each load; None where no other row reads the same.
-        alone: the reading of each load in rows that are left over.
+        alone: the reading of each load in rows that are left over; None: all rows are computed together.
         alike: for each access the first one that moves like it.
     """
 
     readings: tuple[tuple[Reading | None, ...], ...]
-    alone: tuple[Reading | None, ...]
+    alone: tuple[Reading | None, ...] | None
     alike: tuple[int, ...]
 
 

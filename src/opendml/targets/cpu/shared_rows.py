@@ -18,6 +18,9 @@ _ALL_ROWS = 8
 """Rows of a kernel that are computed together if it has no more."""
 _MOST_LOADS = 128
 """Loads of all rows that are computed together, at most. Each is code of its own."""
+_MOST_OPERATIONS = 256
+"""Nodes of more than two rows that are computed together, at most, unless these are all rows. Where a row
+computes more of what it reads, sharing its loads saves little, and each row is code of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
     read = [number for number in loads if kernel.loads[number].buffer is not None]
     (loop,) = nest.rows
     most = _MOST_LOADS // max(1, len(read))
-    counts = [*range(2, min(_MOST_ROWS, loop.count) + 1), *([loop.count] if loop.count <= _ALL_ROWS else [])]
+    some = min(_MOST_ROWS, max(2, _MOST_OPERATIONS // len(ordered(kernel.values))))
+    counts = [*range(2, min(some, loop.count) + 1), *([loop.count] if loop.count <= _ALL_ROWS else [])]
     counts = [count for count in counts if 1 < count <= most]
     if not counts or not _may_share(kernel, loop, read, max(counts)):
         return
@@ -86,7 +90,8 @@ def _may_share(kernel: Kernel, loop: Loop, read: Sequence[int], rows: int) -> bo
 def shared_readings(kernel: Kernel, nest: LoopNest, rows: int) -> SharedReadings:
     """Return what rows that are computed together read."""
     readings = _Readings(kernel, nest, _loads(kernel, nest))
-    (alone,) = readings.of(1)
+    count = nest.rows[0].count
+    alone = None if not isinstance(count, Size) and count == rows else readings.of(1)[0]
     return SharedReadings(readings.of(rows), alone, _alike(kernel))
 
 
