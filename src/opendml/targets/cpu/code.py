@@ -8,6 +8,7 @@ from functools import reduce
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import ir
+from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.masks import PAGE, copy_lanes, gathers_by_instruction, has_masks
 from opendml.targets.cpu.values import (
     Literal,
@@ -113,10 +114,11 @@ class Code:
         return self.builder.udiv(distance, I64(width * type.bytes))
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
-        """Return the mask of the first `count` lanes."""
-        indices = vector_constant(I32, range(self.lanes))
-        bound = self.broadcast(self.builder.trunc(count, I32))
-        return self.builder.icmp_unsigned("<", indices, bound)
+        """Return the mask of the first `count` lanes. `count` and the numbers of lanes are compared with the
+        bits of a lane, 8 to 32, in one register."""
+        type = ir.IntType(min(32, 8 * machine().vector_bytes // self.lanes))
+        bound = self.broadcast(self.builder.trunc(count, type))
+        return self.builder.icmp_unsigned("<", vector_constant(type, range(self.lanes)), bound)
 
     def count(self, mask: ir.Value) -> ir.Value:
         """Return the number of lanes of a mask that are set."""
