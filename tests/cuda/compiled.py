@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain, islice
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -48,6 +51,26 @@ CHAINED = (CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN, CudaMode.WGMMA_CHAIN)
 ONLY_BY_WARPGROUPS = (*WARPGROUP_MODES, CudaMode.WGMMA_CHAIN)
 CASES = list(all_cases())
 
+T = TypeVar("T")
+made_once: Callable[[str, Callable[[Path], None]], Path] | None = None
+"""The fixture of that name where several processes run tests."""
+
+
+def _in_one_process(name: str, make: Callable[[], T]) -> T:
+    """Return what `make` returns. One process of tests calls it, and others read the result."""
+    if made_once is None:
+        return make()
+    own: list[T] = []
+
+    def write(folder: Path) -> None:
+        own.append(make())
+        (folder / "pickled").write_bytes(pickle.dumps(own[0]))
+
+    folder = made_once(name, write)
+    if not own:
+        own.append(pickle.loads((folder / "pickled").read_bytes()))
+    return own[0]
+
 
 @cache
 def fused(case: Case, machine: CudaMachine = MACHINES[80]) -> KernelProgram:
@@ -79,7 +102,11 @@ def aligned(kernel: Kernel, alignment: int = 16) -> list[int]:
 @cache
 def all_launches(capability: int) -> dict[Case, list[CudaLaunch]]:
     """Those of every case."""
-    return {case: list(launches(case, MACHINES[capability])) for case in CASES}
+
+    def of_cases() -> list[list[CudaLaunch]]:
+        return [list(launches(case, MACHINES[capability])) for case in CASES]
+
+    return dict(zip(CASES, _in_one_process(f"launches{capability}", of_cases), strict=True))
 
 
 def _in_each_tile(capability: int) -> Iterator[CudaLaunch]:
@@ -116,8 +143,12 @@ def _is_for(case: Case, mode: str) -> bool:
 @cache
 def kernels_by_source(capability: int) -> dict[str, CudaLaunch]:
     """All different kernels of all cases, and those in each tile, by their own sources."""
-    found = chain(*all_launches(capability).values(), _in_each_tile(capability))
-    return {own_source(launch.pattern): launch for launch in found}
+
+    def sources() -> dict[str, CudaLaunch]:
+        found = chain(*all_launches(capability).values(), _in_each_tile(capability))
+        return {own_source(launch.pattern): launch for launch in found}
+
+    return _in_one_process(f"sources{capability}", sources)
 
 
 @cache

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from opendml.errors import Unsupported
 from opendml.targets.cuda import api, driver
+from tests.conftest import MadeOnce
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_process_lists_kernels(made_once: MadeOnce) -> None:
+    """Let one of several processes of tests list kernels, which takes 24 s, for all."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from tests.cuda import compiled
+
+        compiled.made_once = made_once
 
 
 @pytest.fixture(scope="module")
