@@ -114,8 +114,11 @@ class Code:
         return self.builder.udiv(distance, I64(width * type.bytes))
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
-        """Return the mask of the first `count` lanes. `count` and the numbers of lanes are compared with the
-        bits of a lane, 8 to 32, in one register."""
+        """Return the mask of the first `count` lanes.
+
+        `count`, at most a few more than there are lanes, and the numbers of lanes are compared with the bits
+        of a lane, 8 to 32, in one register.
+        """
         type = ir.IntType(min(32, 8 * machine().vector_bytes // self.lanes))
         bound = self.broadcast(self.builder.trunc(count, type))
         return self.builder.icmp_unsigned("<", vector_constant(type, range(self.lanes)), bound)
