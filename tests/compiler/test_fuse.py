@@ -442,6 +442,17 @@ def test_sums_that_several_results_need_are_made_once(sums: Node) -> None:
     assert_agrees(results, ARRAYS, rtol=1e-4)
 
 
+def test_masks_are_not_stored_beside_what_they_select() -> None:
+    """A mask takes fewer bytes than the result of SiLU that two kernels reduce."""
+    graph = dml.Graph()
+    x, w = (graph.input(name, dml.FLOAT16, (1, 8, 64, 64)) for name in "xw")
+    y = dml.activation_swish(x * w + 1.0)
+    sums = {name: dml.reduce(y, function="SUM", axes=[axis]) for name, axis in (("rows", 2), ("columns", 3))}
+    program = graph.compile(sums, "reference")._program
+    kernels = fuse(replace(program, results=simplify(program.results))).kernels
+    assert [store.type for kernel in kernels for store in kernel.stores] == [ScalarType.FLOAT16] * 3
+
+
 def test_what_takes_few_operations_is_computed_again() -> None:
     value = tanh(X_REPEATED)
     kernels = kernels_of([reduce_sum(value, (0,)), reduce_sum(value, (1,))], ARRAYS)

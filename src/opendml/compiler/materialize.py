@@ -73,8 +73,9 @@ def materialized(roots: Sequence[Node], program: Program, prices: Prices) -> lis
     for node in _sums_of_several(_kernels(roots, stored)):
         last = users.last_alone(node, node, stored)
         stored[id(last)] = last
-    cheaper = _cheaper_stored(nodes, _kernels(roots, stored), stored, prices)
-    stored |= {id(node): node for node in cheaper}
+    cheaper = list(_cheaper_stored(nodes, _kernels(roots, stored), stored, prices))
+    alone = _needed_by_one_kernel(cheaper, roots, stored)
+    stored |= {id(node): node for node in cheaper if id(node) not in alone}
     return [node for node in nodes if id(node) in stored]
 
 
@@ -413,3 +414,35 @@ def _cheaper_stored(
         if id(node) not in reduced and costs_more_again(node, count, prices, apart):
             apart.add(id(node))
             yield node
+
+
+def _needed_by_one_kernel(
+    values: Sequence[Node], roots: Sequence[Node], stored: Mapping[int, Node]
+) -> set[int]:
+    """Return the identities of those `values`, operands first, that only kernels with the same loops need.
+
+    These kernels become one, which computes them. Masks of an activation, for example, take fewer bytes than
+    its result. But once the result is stored, too, its kernel alone needs them.
+    """
+    if not values:
+        return set()
+    added = {id(value): value for value in values}
+    own = {
+        id(body) for root in (*roots, *stored.values()) for body in _bodies(root, Except(stored, id(root)))
+    }
+    loops_of, operands_of = dict[int, object](), dict[int, set[int]]()
+    readers = {key: {key} & own for key in added}
+    for loops, inside in _kernels(roots, {**stored, **added}):
+        nodes = list(inside)
+        body = id(nodes[-1])
+        loops_of[body] = loops
+        operands_of[body] = added.keys() & {id(each) for node in nodes for each in node.operands}
+        for key in operands_of[body]:
+            readers[key].add(body)
+    alone = set[int]()
+    for key in reversed(added):
+        if len({loops_of[reader] for reader in readers[key]}) == 1:
+            alone.add(key)
+            for operand in operands_of[key]:
+                readers[operand] = readers[operand] - {key} | readers[key]
+    return alone
