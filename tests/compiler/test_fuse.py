@@ -255,6 +255,15 @@ def test_sums_that_are_normalized_are_stored_in_bfloat16() -> None:
     assert [kernel.stores[0].type for kernel in kernels] == [ScalarType.UINT16] * 2
 
 
+def test_joined_operands_of_products_are_stored_in_bfloat16() -> None:
+    graph = dml.Graph()
+    x, w = graph.input("x", "bfloat16", (8, 16)), graph.input("w", "bfloat16", (16, 16))
+    rows = dml.join([(x * 2.0).rounded(), (x + 1.0).rounded()], axis=0)
+    program = carried(graph.compile({"y": dml.gemm(rows, w).rounded()}, "reference")._program)
+    kernels = fuse(replace(program, results=simplify(program.results))).kernels
+    assert {store.type for kernel in kernels for store in kernel.stores} == {ScalarType.UINT16}
+
+
 def test_a_chain_with_two_consumers_is_one_kernel() -> None:
     inner = maximum(X, 0.0)
     (kernel,) = fused(inner * 2.0, inner + 1.0).kernels

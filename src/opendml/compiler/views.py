@@ -36,6 +36,7 @@ from opendml.compiler.view_algebra import (
     split_reshape,
     walk,
 )
+from opendml.program.carriers import bits_of_bfloat16, float32_of_bits
 from opendml.program.node import (
     COLLECTIVE,
     REDUCTIONS,
@@ -493,12 +494,13 @@ def _joined_narrow(value: Node) -> Node:
         return with_operands(value, (_joined_narrow(value.operands[0]),))
     if value.operation not in STORED:
         return value
-    narrow = [part.operands[0] for part in value.operands if part.operation is Operation.CONVERT]
+    bits = [each for each in map(bits_of_bfloat16, value.operands) if each is not None]
+    narrow = bits or [part.operands[0] for part in value.operands if part.operation is Operation.CONVERT]
     types = {part.type for part in narrow}
     if len(narrow) < len(value.operands) or len(types) > 1 or narrow[0].type.bits >= value.type.bits:
         return value
     joined = Node(value.operation, narrow[0].type, value.sizes, tuple(narrow), value.attribute)
-    return Node(Operation.CONVERT, value.type, value.sizes, (joined,))
+    return float32_of_bits(joined) if bits else Node(Operation.CONVERT, value.type, value.sizes, (joined,))
 
 
 def _are_joined_alike(node: Node, join: Node) -> bool:
