@@ -485,6 +485,19 @@ def test_images_between_convolutions_are_stored_with_channels_last(
     assert used.count("wgmma_windows") == 3
 
 
+def _joined_pixels(x: Any, y: Any, scale: Any, weights: Any) -> Any:
+    upper = dml.activation_relu(x * scale)
+    return dml.convolution(dml.join([upper, y + 1.0], axis=1), weights)
+
+
+def test_images_that_are_read_with_channels_last_are_stored_so_for_products() -> None:
+    """Both parts of the joined images are."""
+    images = [("FLOAT16", channels_last_of((2, channels, 6, 7))) for channels in (24, 40)]
+    program = graph_program(_joined_pixels, *images, ("FLOAT16", (1, 24, 1, 1)), ("FLOAT16", (32, 64, 1, 1)))
+    *parts, _ = planned(program, MACHINE).kernels.kernels
+    assert [kernel.stores[0].strides[1] for kernel in parts] == [2, 2]
+
+
 def _normalized_block(x: Any, first: Any, own: Any, last: Any) -> Any:
     """Return means of products of normalized pixels behind a convolution of each channel alone, as in
     ConvNeXt."""
