@@ -22,6 +22,7 @@ from unittest import mock
 import numpy as np
 import onnx
 from onnx.backend.test import BackendTest
+from onnx.backend.test.case import base
 from onnx.reference.ops import op_pool_common
 
 from opendml.frontends.onnx.backend import BackendModel
@@ -97,7 +98,12 @@ def pool(
 @cache
 def cases() -> Mapping[str, type[unittest.TestCase]]:
     """All cases of the suite for a CPU, by name, with the class that each is a method of."""
-    with warnings.catch_warnings(), mock.patch.object(op_pool_common, "pool", pool):
+    with (
+        warnings.catch_warnings(),
+        mock.patch.object(op_pool_common, "pool", pool),
+        # Sources of cases are for ONNX's documents. To find them takes half of the time.
+        mock.patch.object(base, "process_snippet", lambda *names: names),
+    ):
         warnings.simplefilter("ignore")
         suite = BackendTest(_Suite, __name__).test_cases
     return {
