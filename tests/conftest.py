@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import hashlib
 import os
 import shutil
 import signal
@@ -12,10 +13,11 @@ from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import pytest
 
 from opendml import Device, Unsupported
-from opendml.targets.cpu import compile_workers, engine
+from opendml.targets.cpu import compile_workers, engine, object_code
 
 os.environ.setdefault("OPENDML_CACHE_PLANS", "0")
 """Tests change the compiler, which plans on disk would not follow."""
@@ -110,6 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         # Each core has a process of tests. Others would take longer to start than LLVM takes for a kernel.
         engine.worker_count = lambda kernels, threads: 0
+        object_code.compiled_object = _compiled_once
     if config.getoption("emulated"):
         # Few runs of the tests need it.
         from tools.cuda_emulator import emulated
@@ -117,6 +120,19 @@ def pytest_configure(config: pytest.Config) -> None:
         kernels = ExitStack()
         config.add_cleanup(kernels.close)
         kernels.enter_context(emulated())
+
+
+_compiled_object = object_code.compiled_object
+_objects: dict[tuple[object, ...], bytes] = {}
+
+
+def _compiled_once(assembly: str, effort: object_code.Effort, target: llvm.TargetMachine) -> bytes:
+    """Compile equal assembly once per process. Patterns that differ may have it, as sums of INT8 and UINT8
+    have, and tests with caches of their own compile the same kernels: a twelfth of LLVM's time."""
+    key = hashlib.sha256(assembly.encode()).digest(), effort, target
+    if key not in _objects:
+        _objects[key] = _compiled_object(assembly, effort, target)
+    return _objects[key]
 
 
 def pytest_collection() -> None:
