@@ -498,6 +498,23 @@ def test_images_that_are_read_with_channels_last_are_stored_so_for_products() ->
     assert [kernel.stores[0].strides[1] for kernel in parts] == [2, 2]
 
 
+def _narrowed_block(x: Any, first: Any, own: Any, last: Any) -> Any:
+    """Return products of the windows of each channel of products, as in MobileNetV2."""
+    wide = dml.activation_relu(dml.convolution(x, first))
+    margin: dict[str, Any] = {"start_padding": [1, 1], "end_padding": [1, 1]}
+    alone = dml.convolution(wide, own, strides=[2, 2], group_count=64, **margin)
+    return dml.convolution(dml.activation_relu(alone), last)
+
+
+def test_unrolled_windows_of_each_channel_alone_have_images_with_channels_last() -> None:
+    """The images of windows with strides have more pixels than the results."""
+    sizes = [(8, 16, 56, 56), (64, 16, 1, 1), (64, 1, 3, 3), (32, 64, 1, 1)]
+    found = planned(graph_program(_narrowed_block, *(("FLOAT16", each) for each in sizes)), MACHINE)
+    first, own, _ = found.kernels.kernels
+    assert found.launches[1] == ("depthwise",)
+    assert first.stores[0].strides[2] == own.stores[0].strides[1] == 2
+
+
 def _normalized_block(x: Any, first: Any, own: Any, last: Any) -> Any:
     """Return means of products of normalized pixels behind a convolution of each channel alone, as in
     ConvNeXt."""

@@ -35,13 +35,18 @@ def with_windows_rolled(program: KernelProgram, machine: CudaMachine) -> KernelP
     """Return a program whose depthwise convolutions with channels last are contractions over windows."""
     if program.repeats:
         return program
-    return replace(program, kernels=tuple(_rolled(kernel, machine) for kernel in program.kernels))
+    return replace(program, kernels=tuple(as_depthwise(each, machine) or each for each in program.kernels))
 
 
-def _rolled(kernel: Kernel, machine: CudaMachine) -> Kernel:
-    """Return a contraction over windows if a kernel is such a convolution; else the kernel itself."""
-    found = (each for each in rolled(kernel) if math.prod(plain(each).domain) >= _LEAST_PRODUCTS)
-    return next((each for each in found if is_depthwise(each, machine)), kernel)
+def as_depthwise(kernel: Kernel, machine: CudaMachine) -> Kernel | None:
+    """Return the contraction over windows that a kernel computes if it is a large depthwise convolution with
+    channels last."""
+    return next((each for each in rolled_if_large(kernel) if is_depthwise(each, machine)), None)
+
+
+def rolled_if_large(kernel: Kernel) -> Iterator[Kernel]:
+    """Yield contractions over windows that compute what a kernel does, if they pay."""
+    return (each for each in rolled(kernel) if math.prod(plain(each).domain) >= _LEAST_PRODUCTS)
 
 
 def rolled(kernel: Kernel) -> Iterator[Kernel]:
