@@ -86,10 +86,10 @@ def type_of(text: str) -> np.dtype[Any]:
     except TypeError as error:
         with importing:
             import ml_dtypes  # A tenth of the time in which a known model is loaded.
-        type = getattr(ml_dtypes, text, None)
-        if type is None:
+        if not hasattr(ml_dtypes, text):
             raise ValueError(f"{text!r} is no type") from error
-        return np.dtype(type)
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, text))
+        return found
 
 
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:

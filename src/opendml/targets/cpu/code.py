@@ -116,8 +116,8 @@ class Code:
     def first_lanes(self, count: ir.Value) -> ir.Value:
         """Return the mask of the first `count` lanes.
 
-        `count`, at most a few more than there are lanes, and the numbers of lanes are compared with the bits
-        of a lane, 8 to 32, in one register.
+        It is compared with the numbers of lanes, in integers of the bits of a lane, 8 to 32. So it may be
+        little more than the number of lanes.
         """
         type = ir.IntType(min(32, 8 * machine().vector_bytes // self.lanes))
         bound = self.broadcast(self.builder.trunc(count, type))
