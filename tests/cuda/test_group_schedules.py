@@ -116,6 +116,16 @@ def test_one_pass_over_columns_reads_them_where_they_lie() -> None:
     assert registers(0) == 0 < registers(1)
 
 
+@pytest.mark.parametrize("sizes", [(12_544, 32), (1_000_000, 4), (1_000_000, 16)])
+def test_few_columns_keep_all_threads_of_blocks_that_are_soon_merged(sizes: tuple[int, int]) -> None:
+    x, output = TensorDesc(dml.FLOAT16, sizes), TensorDesc(dml.FLOAT16, (1, sizes[1]))
+    launch = launch_of(descs.Reduce(x, output, function=ReduceFunction.SUM, axes=[0]))
+    found, values = constants(launch), launch.values
+    assert found["THREADS"] // found["SPAN"] == values["items"] == sizes[1] // launch.pattern.vector
+    assert 32 <= values["team"] <= 32 * found["SPAN"]
+    assert values["slice_units"] * values["team"] >= sizes[0]
+
+
 def test_states_of_all_reductions_fit_the_shared_memory_of_a_block() -> None:
     a, b = (source(number, ScalarType.INT64, (3, 20_001)) for number in range(2))
     found = [search(each, [1]) for each in (a, b, a + b) for search in (index_of_maximum, index_of_minimum)]
