@@ -51,9 +51,9 @@ class TiledOperand:
         self._alignments, self._batch = alignments, batch
         self._loaded = value.operation is Operation.SOURCE
         self._load = _data_load(value, kernel)
-        self._load_bytes = kernel.loads[self._load].type.bytes
+        self.load_bytes = kernel.loads[self._load].type.bytes
         self._loops = {"k": k, "rows": rows}
-        by_rows = len(k) > 1 and self._step("rows") <= _NEAR * self._load_bytes
+        by_rows = len(k) > 1 and self._step("rows") <= _NEAR * self.load_bytes
         self.along_k = self._step("k") < self._step("rows") and not by_rows
         self._plain = self._loaded and not value.operands
         self._work = 0 if self._loaded else _work(value)
@@ -113,7 +113,7 @@ class TiledOperand:
     def _widest_computed(self) -> int:
         """Return how many neighbours a thread computes at a time: of the largest tensor they lie together."""
         unit = VECTOR_BYTES // self.element_bytes
-        while unit > 1 and not self._is_together(self._load, unit * self._load_bytes, unit):
+        while unit > 1 and not self._is_together(self._load, unit * self.load_bytes, unit):
             unit //= 2
         return unit
 
