@@ -331,8 +331,7 @@ class Shape:
         sums = self.batch_count * self.m * self.n
         cycles = machine.operation_cycles(sums * self.k * instructions) / machine.cores
         if self._is_across:
-            waves = -(-sums * SIDE_BY_SIDE // (_RESIDENT * machine.multiprocessors))
-            cycles = max(cycles, waves * self.k / SIDE_BY_SIDE * _ACROSS_CYCLES)
+            cycles = max(cycles, self._across_cycles(machine, _ACROSS_CYCLES))
         return cycles + self._matrix_cycles(machine) + _TILE_CYCLES
 
     def _matrix_cycles(self, machine: CudaMachine) -> float:
@@ -351,10 +350,14 @@ class Shape:
         rate = machine.cache_rate if bytes <= machine.l2_bytes else machine.memory_rate
         cycles = few * bytes / rate / machine.cores
         if not side.along_k:
-            threads = self.batch_count * few * count * SIDE_BY_SIDE
-            waves = -(-threads // (_RESIDENT * machine.multiprocessors))
-            cycles += waves * self.k / SIDE_BY_SIDE * _FEW_ACROSS_CYCLES
+            cycles += self._across_cycles(machine, _FEW_ACROSS_CYCLES)
         return cycles
+
+    def _across_cycles(self, machine: CudaMachine, cycles: float) -> float:
+        """Return the cycles of sums that lie side by side, whose threads wait `cycles` for each product."""
+        threads = self.batch_count * self.m * self.n * SIDE_BY_SIDE
+        waves = -(-threads // (_RESIDENT * machine.multiprocessors))
+        return waves * self.k / SIDE_BY_SIDE * cycles
 
     def launch(self, tile: Tile, splits: int) -> CudaLaunch:
         """Return the launch of a tile that `splits` blocks share.
