@@ -17,7 +17,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.common.candidates import Estimate
 from opendml.targets.cpu.launch import CpuLaunch, query_of
-from opendml.targets.cpu.pattern import CpuMode
+from opendml.targets.cpu.pattern import CopiedImage, CpuMode, ElementWalk
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from tests.targets.kernels import run_launches
@@ -104,7 +104,10 @@ FORMS = [
     depthwise((13, 5), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
     depthwise((23, 40), (5, 3), (1, 3), (2, 1), (3, 0), (0, 2)),
     depthwise((11, 35), (2, 4), (1, 2), (1, 2), (0, 4), (2, 1)),
+    depthwise((150, 45), (5, 5), (1, 1), (1, 1), (2, 2), (2, 2)),
+    depthwise((9, 1501), (3, 5), (2, 2), (1, 2), (0, 4), (1, 3)),
 ]
+"""The last ones are copied in parts: of rows, and of columns."""
 
 
 @pytest.mark.parametrize("desc", FORMS, ids=lambda desc: f"{desc.input_tensor.sizes[2:]} {desc.strides}")
@@ -200,6 +203,19 @@ def test_the_row_of_zeros_is_as_long_as_blocks_of_narrow_elements() -> None:
 @pytest.mark.parametrize("desc", FORMS[:3], ids=lambda desc: f"{desc.input_tensor.sizes[2:]} {desc.strides}")
 def test_rows_of_windows_are_computed_together(desc: Any) -> None:
     assert [launch.pattern.mode for launch in schedule(kernel_of(desc))] == [CpuMode.SHARED_ROWS]
+
+
+@pytest.mark.parametrize(
+    ("desc", "planes"),
+    [(FORMS[0], 1), (FORMS[1], 4), (FORMS[-2], 1), (depthwise((9, 112), (3, 3), (1, 1), *[(1, 1)] * 3), 0)],
+    ids=["one", "four", "parts", "wide"],
+)
+def test_images_with_margins_are_copied_unless_they_are_wide_for_their_windows(
+    desc: Any, planes: int
+) -> None:
+    (launch,) = launches(kernel_of(desc), "blocks of shared rows")
+    rows = launch.pattern.walk_as(ElementWalk).shared_rows
+    assert (len(rows.planes) if isinstance(rows, CopiedImage) else 0) == planes
 
 
 def test_rows_that_read_nothing_in_common_are_computed_alone() -> None:

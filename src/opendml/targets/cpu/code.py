@@ -9,7 +9,14 @@ from functools import reduce
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.masks import PAGE, copy_lanes, gathers_by_instruction, has_masks
+from opendml.targets.cpu.masks import (
+    PAGE,
+    copy_lanes,
+    gathers_by_instruction,
+    has_masks,
+    store_first,
+    stores_by_masks,
+)
 from opendml.targets.cpu.values import (
     Literal,
     intrinsic,
@@ -45,6 +52,8 @@ class Code:
         self.reads_unaligned = False
         """True if elements that are loaded may lie at any address."""
         self._copies: dict[ir.Type, ir.Value] = {}
+        self._counts: dict[int, tuple[ir.Value, ir.Value]] = {}
+        """By identity the masks of the first lanes, and the numbers of these."""
         self._zeros: ir.Value | None = None
         self.entry = function.append_basic_block("entry")
         self.builder = ir.IRBuilder(self.entry)
@@ -121,7 +130,9 @@ class Code:
         """
         type = ir.IntType(min(32, 8 * machine().vector_bytes // self.lanes))
         bound = self.broadcast(self.builder.trunc(count, type))
-        return self.builder.icmp_unsigned("<", vector_constant(type, range(self.lanes)), bound)
+        mask = self.builder.icmp_unsigned("<", vector_constant(type, range(self.lanes)), bound)
+        self._counts[id(mask)] = mask, count
+        return mask
 
     def count(self, mask: ir.Value) -> ir.Value:
         """Return the number of lanes of a mask that are set."""
@@ -248,10 +259,13 @@ class Code:
         if mask is None:
             self.builder.store(value, pointer, align=type.bytes)
             return
+        bits = vector_type(ir.IntType(type.bits), self.lanes)
+        if id(mask) in self._counts and not stores_by_masks(type.bits):
+            store_first(self.builder, pointer, self.builder.bitcast(value, bits), self._counts[id(mask)][1])
+            return
         if has_masks(type.bits):
             self._store_lanes(pointer, value, type, mask)
             return
-        bits = vector_type(ir.IntType(type.bits), self.lanes)
         copy = self._lanes_copy(bits)
         self.builder.store(self.builder.bitcast(value, bits), copy)
         copy_lanes(self.builder, pointer, copy, mask, type.bytes)
@@ -392,6 +406,8 @@ class Code:
             narrow = llvm_type(type, self.lanes)
             read = self.load_bundle(pointer, width, ScalarType.UINT8, mask)
             return [self.builder.trunc(each, narrow) for each in read]
+        if width == 2 and mask is None and type.bits * self.lanes == 256:
+            return self._load_pairs(pointer, type)
         parts = [
             self.load(
                 self.offset(pointer, I64(part * self.lanes * type.bytes)),
@@ -405,6 +421,22 @@ class Code:
             self._picked(parts, [width * lane + number for lane in range(self.lanes)])
             for number in range(width)
         ]
+
+    def _load_pairs(self, pointer: ir.Value, type: ScalarType) -> list[ir.Value]:
+        """Load pairs of neighbours and deinterleave them into two vectors of 256 bits. Quarters are loaded so
+        that no element crosses the halves of a vector again, which takes an instruction more."""
+        quarter = self.lanes // 2
+        parts = [self.load(self.offset(pointer, I64(part * 16)), type, quarter) for part in range(4)]
+        halves = [self._shuffled(parts[at], parts[at + 2], range(self.lanes)) for at in range(2)]
+        half = quarter // 2
+        first = [
+            2 * lane + begin
+            for start in (0, quarter)
+            for begin in (start, self.lanes + start)
+            for lane in range(half)
+        ]
+        low, high = halves
+        return [self._shuffled(low, high, [each + number for each in first]) for number in range(2)]
 
     def store_bundle(
         self,

@@ -12,8 +12,10 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, POINTER, Code
-from opendml.targets.cpu.kernel_code import KernelCode, RunningPosition
+from opendml.targets.cpu.image_loads import ImageLoads
+from opendml.targets.cpu.kernel_code import KernelCode, NodeEvaluation, RunningPosition
 from opendml.targets.cpu.loads import (
+    At,
     BlockLoads,
     CrossedLoads,
     Pointers,
@@ -22,14 +24,18 @@ from opendml.targets.cpu.loads import (
     SharedLoads,
     Values,
 )
-from opendml.targets.cpu.pattern import LINE, CpuMode, CpuPattern, ElementWalk
+from opendml.targets.cpu.pattern import LINE, CopiedImage, CpuMode, CpuPattern, ElementWalk
 from opendml.targets.cpu.short_rows import GATHERED_BYTES, LONGEST_ROW
 
-_BLOCK_LOADS: dict[CpuMode, type[BlockLoads]] = {
-    CpuMode.TRANSPOSED: CrossedLoads,
-    CpuMode.SHARED_ROWS: SharedLoads,
-}
-"""The loads of kernels that walk blocks of rows and columns. Others have RegularLoads."""
+
+def _block_loads(kernel: KernelCode) -> BlockLoads | None:
+    """Return the loads of a kernel that walks blocks of rows and columns; None: it has RegularLoads."""
+    if kernel.pattern.mode is CpuMode.TRANSPOSED:
+        return CrossedLoads(kernel)
+    if kernel.pattern.mode is not CpuMode.SHARED_ROWS:
+        return None
+    has_image = isinstance(kernel.pattern.walk_as(ElementWalk).shared_rows, CopiedImage)
+    return ImageLoads(kernel) if has_image else SharedLoads(kernel)
 
 
 class ElementCode(KernelCode):
@@ -37,8 +43,7 @@ class ElementCode(KernelCode):
 
     def __init__(self, code: Code, pattern: CpuPattern) -> None:
         super().__init__(code, pattern)
-        blocks = _BLOCK_LOADS.get(pattern.mode)
-        self._blocks = blocks(self) if blocks else None
+        self._blocks = _block_loads(self)
         self.loads = self._blocks or RegularLoads(self)
         self._gathered = GatheredRows(self)
 
@@ -79,19 +84,20 @@ class ElementCode(KernelCode):
             rows = self.chunk_range(across, self.row_counts[0])
             columns = loads.columns(pointers, along)
             loads.begin_block(pointers, rows, columns)
-            if isinstance(loads, SharedLoads):
+            if loads.counts:
                 self._walk_shared_rows(loads, pointers, known, rows, columns)
             else:
                 with self.walk_rows(pointers, *rows) as (row, row_pointers):
                     self._store_rows(loads, row, [row_pointers], known, columns)
 
     def _walk_shared_rows(
-        self, loads: SharedLoads, pointers: Pointers, known: Values, rows: Range, columns: Range
+        self, loads: BlockLoads, pointers: Pointers, known: Values, rows: Range, columns: Range
     ) -> None:
         """Emit the rows of a block: as many together as can be, then those that are left over."""
+        assert loads.alike is not None
         stride = self.layout.row_stride
         rest = self.code.local(I64, rows[0])
-        for count in loads.readings:
+        for count in loads.counts:
             with self.code.loop(self.code.get(rest), rows[1], count) as row:
                 places = [self.moved(pointers, [row], stride, loads.alike)]
                 for _ in range(1, count):
@@ -109,11 +115,41 @@ class ElementCode(KernelCode):
 
         def store(index: ir.Value, mask: ir.Value | None) -> None:
             loads.begin_vectors()
+            if isinstance(loads, ImageLoads):
+                for (row, _), values in zip(
+                    at_rows, self._side_by_side(loads, at_rows, index, mask), strict=True
+                ):
+                    self.store_values(row, values, index, mask)
+                return
             for number, (row, values) in enumerate(at_rows):
                 loads.begin_row(number)
                 self.store_vector(row, values, index, mask)
 
         self.store_vectors(rows[0], *columns, store)
+
+    def _side_by_side(
+        self,
+        loads: ImageLoads,
+        at_rows: Sequence[tuple[Pointers, Values]],
+        index: ir.Value,
+        mask: ir.Value | None,
+    ) -> list[Values]:
+        """Return the values of a vector of each of some rows.
+
+        A row waits for its own sums, so the rows are computed side by side. Each is behind the one before by
+        a row of its window: what several rows read is loaded when all of them need it, and not kept.
+        """
+        nodes, lag = loads.in_order, loads.lag
+        wanted = set(map(id, nodes))
+        rows = [NodeEvaluation(self, At(row, self.lanes, index, mask)) for row, _ in at_rows]
+        values = [dict(known) for _, known in at_rows]
+        for step in range(len(nodes) + lag * (len(rows) - 1)):
+            for number, row in enumerate(rows):
+                at = step - number * lag
+                if 0 <= at < len(nodes):
+                    loads.begin_row(number)
+                    row.walk(nodes[at : at + 1], wanted, values[number])
+        return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ class KernelCode:
         values, at = dict(known), At(pointers, lanes, index, mask)
         wanted = always_needed(self.pattern.values if roots is None else roots, self.reductions | set(known))
         nodes = (node for node in self.nodes if self.levels[id(node)] is level)
-        _Evaluation(self, at).walk(nodes, wanted, values)
+        NodeEvaluation(self, at).walk(nodes, wanted, values)
         return values
 
     def value(self, node: Node, lanes: int, values: Values) -> ir.Value:
@@ -351,6 +351,12 @@ class KernelCode:
     def store_vector(self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> None:
         """Store one vector of elements."""
         values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask)
+        self.store_values(pointers, values, index, mask)
+
+    def store_values(
+        self, pointers: Pointers, values: Values, index: ir.Value, mask: ir.Value | None
+    ) -> None:
+        """Store one vector of results, whose values are known."""
         results = {
             access: self.vector(root, self.lanes, values) for access, root in self.stores(of_groups=False)
         }
@@ -447,7 +453,7 @@ class RunningPosition:
                 self._code.set(pointer, self._code.offset(self._code.get(pointer), distance))
 
 
-class _Evaluation(Walk[ir.Value]):
+class NodeEvaluation(Walk[ir.Value]):
     """The walk over the nodes of one level, at a position of the loops."""
 
     def __init__(self, kernel: KernelCode, at: At) -> None:

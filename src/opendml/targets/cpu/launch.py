@@ -26,6 +26,7 @@ from opendml.targets.cpu.pattern import (
     TILE,
     WIDE_TILE,
     ColumnWalk,
+    CopiedImage,
     CpuAccess,
     CpuMode,
     CpuPattern,
@@ -227,8 +228,8 @@ class Numbers:
     """Elements of a group that are kept between the last pass and the results; 0: none are."""
     order: RowOrder = RowOrder.BATCHES
     """The order of rows in a tile of columns."""
-    shared_rows: SharedReadings | None = None
-    """The readings of rows that are computed together."""
+    shared_rows: SharedReadings | CopiedImage | None = None
+    """Readings that rows share which are computed together."""
 
 
 def launch_of(

@@ -14,7 +14,7 @@ from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.launch import BLOCK_BYTES
-from opendml.targets.cpu.pattern import LINE, ElementWalk, Reading, crossed_block
+from opendml.targets.cpu.pattern import LINE, ElementWalk, Reading, SharedReadings, crossed_block
 from opendml.targets.cpu.shared_rows import conditions_of
 from opendml.targets.cpu.shuffles import transposed
 from opendml.targets.cpu.values import is_vector, llvm_type, splat, vector_constant
@@ -288,9 +288,11 @@ class BlockLoads(Loads):
 
     Attributes:
         alike: for each access the first one that moves like it, or None if that is not known.
+        counts: the numbers of rows that are computed together, first the most; none if each row is alone.
     """
 
     alike: tuple[int, ...] | None = None
+    counts: tuple[int, ...] = ()
 
     def begin(self) -> None:
         """Emit code before the first block."""
@@ -420,19 +422,19 @@ class SharedLoads(BlockLoads):
     """Loads of neighbouring rows that read the same elements, as windows do. What several rows read is loaded
     once for all of them. `ElementWalk.shared_rows` says what they read."""
 
-    alike: tuple[int, ...]
     readings: dict[int, tuple[tuple[Reading | None, ...], ...]]
     """The readings of rows that are computed together, by their number: many, then one that is left over."""
 
     def __init__(self, kernel: KernelCode) -> None:
         super().__init__(kernel)
         together = kernel.pattern.walk_as(ElementWalk).shared_rows
-        if together is None:
+        if not isinstance(together, SharedReadings):
             raise TypeError("rows share what they read")
         self.alike = together.alike
         self.readings = {len(together.readings): together.readings}
         if together.alone is not None:
             self.readings[1] = (together.alone,)
+        self.counts = tuple(self.readings)
         self._zeros = kernel.reserve(ScalarType.UINT8, _ZERO_BYTES)
         self._start = I64(0)
         """The first column of the block at hand."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.values import intrinsic
+from opendml.targets.cpu.values import intrinsic, vector_constant
 
 PAGE = 4096
 """Bytes of the smallest page of memory: of each, all bytes can be read or none."""
@@ -21,11 +21,39 @@ def has_masks(bits: int) -> bool:
     return machine().has("avx") if bits >= 32 else machine().has("avx512bw")
 
 
+def stores_by_masks(bits: int) -> bool:
+    """Return whether to store the first lanes of a vector under a mask. On processors of AMD without AVX-512
+    that takes 14 cycles, and parts of the vector take 2."""
+    return has_masks(bits) and (machine().has("avx512f") or not machine().name.startswith("znver"))
+
+
 def gathers_by_instruction() -> bool:
     """Return whether LLVM gathers by an instruction. On Zen 3 and older ones single loads are faster."""
     if machine().has("avx512f"):
         return True
     return machine().has("avx2") and not machine().name.startswith("znver")
+
+
+def store_first(builder: ir.IRBuilder, to: ir.Value, value: ir.Value, count: ir.Value) -> None:
+    """Store the first `count` lanes of a vector of integers, at least one and not all, in parts of 1, 2, 4
+    and more lanes."""
+    type = value.type.element
+    lanes = value.type.count
+    while lanes > 1:
+        lanes //= 2
+        low, high = (
+            builder.shuffle_vector(value, value, vector_constant(ir.I32, range(first, first + lanes)))
+            for first in (0, lanes)
+        )
+        bit = builder.and_(count, ir.I64(lanes))
+        before = builder.block
+        with builder.if_then(builder.icmp_signed("!=", bit, ir.I64(0))):
+            builder.store(low, to, align=type.width // 8)
+            inside = builder.block
+        value = builder.phi(low.type)
+        value.add_incoming(low, before)
+        value.add_incoming(high, inside)
+        to = builder.gep(to, [bit], source_etype=type)
 
 
 def copy_lanes(builder: ir.IRBuilder, to: ir.Value, source: ir.Value, mask: ir.Value, bytes: int) -> None:

@@ -148,6 +148,60 @@ class SharedReadings:
     alike: tuple[int, ...]
 
 
+IMAGE_BYTES = 24 * 1024
+"""Bytes of the part of an image that is copied for the rows of a block: most of a first cache."""
+
+
+class ImagePlace(NamedTuple):
+    """The element of an image that a load reads in the first row and column: that of a plane, in a row and a
+    column of it."""
+
+    plane: int
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedImage:
+    """An image with margins whose windows are rows of a kernel.
+
+    It is copied to scratch, in planes of every `strides[0]`th row and every `strides[1]`th column. There
+    windows read vectors that follow each other, and zeros outside the image.
+
+    Attributes:
+        strides: the rows and the columns from one window to the next.
+        planes: the first row and the first column of each plane.
+        places: of each load its place, if it reads the image.
+        bounds: the loads that count its rows and its columns.
+        together: the rows of windows that are computed together.
+        alike: for each access the first one that moves like it.
+    """
+
+    strides: tuple[int, int]
+    planes: tuple[tuple[int, int], ...]
+    places: tuple[ImagePlace | None, ...]
+    bounds: tuple[int, int]
+    together: int
+    alike: tuple[int, ...]
+
+    def reach(self, plane: int | None = None) -> tuple[range, range]:
+        """Return the rows and the columns that windows of the first row and column read in a plane; None: in
+        any plane."""
+        places = [each for each in self.places if each is not None and plane in (None, each.plane)]
+        rows, columns = [each.row for each in places], [each.column for each in places]
+        return range(min(rows), max(rows) + 1), range(min(columns), max(columns) + 1)
+
+    def columns_of(self, rows: int, bytes: int) -> int:
+        """Return the columns of a block of some rows of windows, at most, with elements of `bytes`."""
+        down, along = map(len, self.reach())
+        return IMAGE_BYTES // (len(self.planes) * (rows + down - 1) * bytes) - along + 1
+
+    def rows_of(self, columns: int, bytes: int) -> int:
+        """Return the rows of a block of some columns of windows, at most, with elements of `bytes`."""
+        down, along = map(len, self.reach())
+        return IMAGE_BYTES // (len(self.planes) * (columns + along - 1) * bytes) - down + 1
+
+
 @dataclass(frozen=True, slots=True)
 class ElementWalk(WalkPattern):
     """A walk over elements, row by row.
@@ -156,13 +210,13 @@ class ElementWalk(WalkPattern):
         bundles: accesses that together have all elements along the innermost loop, in their order.
         row_steps: the length of a row, if it is a few full vectors that begin where the row does; else 0.
         streams: stores whose short rows follow each other in memory and are joined before they are written.
-        shared_rows: the readings of rows that are computed together.
+        shared_rows: what rows that are computed together read, if they share it.
     """
 
     bundles: tuple[tuple[int, ...], ...] = ()
     row_steps: int = 0
     streams: tuple[tuple[int, ...], ...] = ()
-    shared_rows: SharedReadings | None = None
+    shared_rows: SharedReadings | CopiedImage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from opendml.compiler.loops import Loop, LoopNest
 from opendml.compiler.prices import operation_count
 from opendml.late_dataclass import dataclass
 from opendml.program.node import ordered
-from opendml.program.sizes import least
+from opendml.program.sizes import hint_of, least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.launch import nest_of
+from opendml.targets.cpu.copied_image import copied_image
 from opendml.targets.cpu.launch import (
     BLOCK_BYTES,
     CLAIM_BYTES,
@@ -28,6 +29,7 @@ from opendml.targets.cpu.launch import (
 )
 from opendml.targets.cpu.pattern import (
     LINE,
+    CopiedImage,
     CpuAccess,
     CpuMode,
     CpuPattern,
@@ -179,8 +181,16 @@ def _through_in_rows(query: CpuQuery, rows: SharedRows) -> float:
 
 def _shared_blocks(query: CpuQuery, choice: SharedBlocks) -> list[CpuLaunch]:
     nest = _rearranged(query.nest, choice.inner, choice.row)
-    readings = shared_readings(query.kernel, nest, choice.together)
-    return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, choice.block, choice.chunk, readings)
+    image = copied_image(query.kernel, nest)
+    if image is None:
+        readings = shared_readings(query.kernel, nest, choice.together)
+        return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, choice.block, choice.chunk, readings)
+    size = max(load.type.bytes for load, place in zip(query.kernel.loads, image.places, strict=True) if place)
+    columns, rows, together = hint_of(nest.inner.count), nest.rows[0].count, image.together
+    block = min(choice.block, -(-columns // LINE) * LINE, image.columns_of(2 * together, size))
+    most = max(together, min(choice.chunk, image.rows_of(min(columns, block), size)) // together * together)
+    chunk = -(-rows // (-(-rows // most) * together)) * together if isinstance(rows, int) else most
+    return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, block, chunk, image)
 
 
 def _blocks_of_rows(
@@ -189,14 +199,14 @@ def _blocks_of_rows(
     mode: CpuMode,
     block: int,
     chunk: int,
-    readings: SharedReadings | None = None,
+    shared_rows: SharedReadings | CopiedImage | None = None,
 ) -> list[CpuLaunch]:
     """Return the launch of blocks of at most `block` steps of the innermost loop and `chunk` rows."""
     loops = nest_of(query.kernel, nest)
     block = least(loops.inner.count, block)
     blocks, chunks = -(-loops.inner.count // block), -(-loops.row_count // chunk)
     numbers = Numbers(
-        block=block, blocks=blocks, units=loops.row_count, chunk=chunk, chunks=chunks, shared_rows=readings
+        block=block, blocks=blocks, units=loops.row_count, chunk=chunk, chunks=chunks, shared_rows=shared_rows
     )
     items = loops.group_count * chunks * blocks
     item_bytes = block * least(chunk, loops.row_count) * loops.step_bytes

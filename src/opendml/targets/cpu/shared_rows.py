@@ -92,7 +92,7 @@ def shared_readings(kernel: Kernel, nest: LoopNest, rows: int) -> SharedReadings
     readings = _Readings(kernel, nest, _loads(kernel, nest))
     count = nest.rows[0].count
     alone = None if not isinstance(count, Size) and count == rows else readings.of(1)[0]
-    return SharedReadings(readings.of(rows), alone, _alike(kernel))
+    return SharedReadings(readings.of(rows), alone, moving_alike(kernel))
 
 
 def _loads(kernel: Kernel, nest: LoopNest) -> dict[int, Node]:
@@ -106,7 +106,7 @@ def _loads(kernel: Kernel, nest: LoopNest) -> dict[int, Node]:
     }
 
 
-def _alike(kernel: Kernel) -> tuple[int, ...]:
+def moving_alike(kernel: Kernel) -> tuple[int, ...]:
     """Return for each access the first one that moves like it."""
     strides = [access.strides for access in (*kernel.loads, *kernel.stores)]
     return tuple(strides.index(each) for each in strides)

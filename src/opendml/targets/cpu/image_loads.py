@@ -1,0 +1,251 @@
+"""Loads of windows of an image with margins, which is copied to scratch before its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opendml.compiler.kernel import number_of
+from opendml.program.node import Node, Operation, is_rare
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
+from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.loads import At, BlockLoads, Pointers, Range, Values
+from opendml.targets.cpu.pattern import IMAGE_BYTES, LINE, CopiedImage, ElementWalk, ImagePlace
+from opendml.targets.cpu.values import llvm_type
+
+if TYPE_CHECKING:
+    from opendml.targets.cpu.kernel_code import KernelCode
+
+
+class ImageLoads(BlockLoads):
+    """Loads of windows of an image that is copied to scratch.
+
+    Before the rows of a block, the part of the image that they read is copied in planes. The margins around
+    it are zeros. So windows need no conditions, and no masks behind the last column: what is read there is
+    not stored.
+    """
+
+    def __init__(self, kernel: KernelCode) -> None:
+        super().__init__(kernel)
+        image = kernel.pattern.walk_as(ElementWalk).shared_rows
+        if not isinstance(image, CopiedImage):
+            raise TypeError("rows read an image")
+        self._image = image
+        self.alike, self.counts = image.alike, tuple(dict.fromkeys((image.together, 1)))
+        self._access = next(number for number, place in enumerate(image.places) if place is not None)
+        self._place = self._place_of(self._access)
+        self._type = self.accesses[self._access].type
+        rows, columns = image.reach()
+        self._first = rows[0], columns[0]
+        builder, size, vector = self.builder, I64(self._type.bytes), self._type.bytes * kernel.lanes
+        width = builder.add(self.code.minimum(kernel.block, kernel.inner), I64(len(columns) - 1))
+        height = builder.add(self.code.minimum(kernel.chunk, kernel.row_counts[0]), I64(len(rows) - 1))
+        self._pitch = builder.mul(width, size)
+        plane = builder.add(builder.mul(height, self._pitch), I64(vector + LINE - 1))
+        self._plane_bytes = builder.and_(plane, I64(-LINE))
+        count = len(image.planes)
+        self._scratch = kernel.reserve(ScalarType.UINT8, IMAGE_BYTES + count * (vector + LINE))
+        stride = kernel.parameter(kernel.layout.row_stride(self._access, 0))
+        self._line = builder.sdiv(stride, I64(image.strides[0]))
+        """The bytes from one row of the image to the next."""
+        rows_of_block = self.code.minimum(kernel.chunk, kernel.row_counts[0])
+        self._ahead = builder.mul(builder.mul(rows_of_block, I64(image.strides[0])), self._line)
+        """The bytes from the part of the image that a block reads to that of the next block."""
+        self._sizes = [kernel.parameter(kernel.layout.offset(each)) for each in image.bounds]
+        self.in_order = self._elements()
+        """The nodes of elements, each as late as can be."""
+        self.lag = self._nodes_of_row()
+        """The nodes of a window's row that another row of windows begins with."""
+        self._origin: tuple[ir.Value, ir.Value] = I64(0), I64(0)
+        """The first row and column of the block at hand."""
+        self._rows: dict[tuple[int, int], ir.Value] = {}
+        """The addresses from which rows of planes are read by an index, for the rows at hand."""
+        self._row = 0
+        self._found: dict[tuple[int, int, int], ir.Value] = {}
+        """The vectors that are loaded already."""
+
+    def _elements(self) -> list[Node]:
+        """Return the nodes of elements in the order of computation: the longest chain of operands first, so
+        that others are loaded when they are needed."""
+        kernel, found, depths = self.kernel, dict[int, Node](), dict[int, int]()
+        for node in kernel.nodes:
+            depths[id(node)] = 1 + max((depths[id(each)] for each in node.operands), default=0)
+        pending = list(reversed(kernel.pattern.values))
+        opened = set[int]()
+        while pending:
+            node = pending.pop()
+            if id(node) in found or kernel.levels[id(node)] is not Level.ELEMENT:
+                continue
+            if id(node) in opened or self._place_in_image(node) is not None:
+                found[id(node)] = node
+                continue
+            opened.add(id(node))
+            operands = node.operands[::2] if is_rare(node) else node.operands
+            pending += [node, *sorted(operands, key=lambda each: depths[id(each)])]
+        return list(found.values())
+
+    def _nodes_of_row(self) -> int:
+        """Return the number of nodes from the first load of a window to the first that another row of windows
+        begins with. 0: loads are in another order."""
+        begins: dict[int, int] = {}
+        for number, node in enumerate(self.in_order):
+            place = self._place_in_image(node)
+            if place is not None:
+                begins.setdefault(self._element_of(place)[0], number)
+        first = min(begins)
+        return max(0, begins.get(first + self._image.strides[0], 0) - begins[first])
+
+    def _place_in_image(self, node: Node) -> ImagePlace | None:
+        return self._image.places[number_of(node)] if node.operation is Operation.SOURCE else None
+
+    def begin(self) -> None:
+        """Clear the planes. If there is one block, the same margins remain."""
+        self._clear()
+
+    def _clear(self) -> None:
+        size = self.builder.mul(self._plane_bytes, I64(len(self._image.planes)))
+        zeros = ir.zero(llvm_type(self._type, self.kernel.lanes))
+        with self.code.loop(I64(0), size, self._type.bytes * self.kernel.lanes) as at:
+            self.code.store(self.code.offset(self._scratch, at), zeros, self._type)
+
+    def begin_block(self, pointers: Pointers, rows: Range, columns: Range) -> None:
+        """Copy the part of the image that a block reads."""
+        self._origin = rows[0], columns[0]
+        is_part = self.builder.icmp_signed("!=", self.kernel.blocks, I64(1))
+        with self.builder.if_then(is_part):
+            self._clear()
+        row, column = self._element_of(self._place)
+        before = self.builder.add(self.builder.mul(self._line, I64(row)), I64(column * self._type.bytes))
+        image = self.code.offset(pointers[self._access], self.builder.neg(before))
+        down = self._image.strides[0]
+        for first in sorted({row for row, _ in self._image.planes}):
+            planes = [number for number, (row, _) in enumerate(self._image.planes) if row == first]
+            seen = [self._image.reach(number)[0] for number in planes]
+            whole, part = self._within(rows, seen, self._sizes[0], down, first)
+            self._clear_rows(planes, (whole[0], part[0]), (part[1], whole[1]))
+            with self.code.loop(*part) as line:
+                number = self.builder.add(self.builder.mul(line, I64(down)), I64(first))
+                source = self.code.offset(image, self.builder.mul(number, self._line))
+                self._copy_row(source, planes, line, columns)
+
+    def _clear_rows(self, planes: Sequence[int], *parts: Range) -> None:
+        """Clear rows of planes, if blocks have other margins than the block before."""
+        zeros = ir.zero(llvm_type(self._type, self.kernel.lanes))
+        vector = self._type.bytes * self.kernel.lanes
+        end = self.builder.add(self._pitch, I64(vector - 1))
+        is_part = self.builder.icmp_signed("!=", self.kernel.chunks, I64(1))
+        with self.builder.if_then(is_part):
+            for part in parts:
+                with self.code.loop(*part) as line:
+                    for plane in planes:
+                        row = self.code.offset(self._plane_row(plane, line), self._begin())
+                        with self.code.loop(I64(0), end, vector) as at:
+                            self.code.store(self.code.offset(row, at), zeros, self._type)
+
+    def _within(
+        self, block: Range, reaches: Sequence[range], size: ir.Value, stride: int, first: int
+    ) -> tuple[Range, Range]:
+        """Return the rows (or columns) of planes that a block reads, and those of them that are in the image.
+        Planes begin with `first` in the image, and their rows lie `stride` apart there."""
+        start = self.builder.add(block[0], I64(min(each[0] for each in reaches)))
+        stop = self.builder.add(block[1], I64(max(each[-1] for each in reaches)))
+        count = self.builder.sdiv(self.builder.add(size, I64(stride - 1 - first)), I64(stride))
+        begin = self.code.minimum(self.code.maximum(start, I64(0)), stop)
+        return (start, stop), (begin, self.code.maximum(self.code.minimum(stop, count), begin))
+
+    def _plane_row(self, plane: int, line: ir.Value) -> ir.Value:
+        """Return where a row of a plane is read by an index."""
+        row = self.builder.add(self._origin[0], I64(self._first[0]))
+        at = self.builder.mul(self.builder.sub(line, row), self._pitch)
+        at = self.builder.add(at, self.builder.mul(self._plane_bytes, I64(plane)))
+        return self.code.offset(self._scratch, self.builder.sub(at, self._begin()))
+
+    def _begin(self) -> ir.Value:
+        """Return the bytes from where a row would begin to the first column that the block reads."""
+        column = self.builder.add(self._origin[1], I64(self._first[1]))
+        return self.builder.mul(column, I64(self._type.bytes))
+
+    def _copy_row(self, source: ir.Value, planes: Sequence[int], line: ir.Value, columns: Range) -> None:
+        """Copy what a block reads of a row of the image to a row of planes.
+
+        Zeros may follow the last element: they belong to the margin, or to the next row, which is copied
+        later.
+        """
+        along, size = self._image.strides[1], self._type.bytes
+        targets = [self._plane_row(plane, line) for plane in planes]
+        seen = [self._image.reach(plane)[1] for plane in planes]
+        first = self._image.planes[planes[-1]][1]
+
+        def copy(index: ir.Value, mask: ir.Value | None) -> None:
+            address = self.code.element_at(source, index, I64(along * size))
+            self.code.prefetch(self.code.offset(address, self._ahead), level=2)
+            if len(planes) > 1:
+                values = self.code.load_bundle(address, along, self._type, mask)
+            elif along > 1:
+                address = self.code.offset(address, I64(first * size))
+                values = [self.code.load_every_other(address, self._type, mask)]
+            else:
+                values = [self.code.load(address, self._type, self.kernel.lanes, mask)]
+            for target, value in zip(targets, values, strict=True):
+                self.code.store(self.code.element_at(target, index, I64(size)), value, self._type)
+
+        _, (start, stop) = self._within(columns, seen, self._sizes[1], along, first)
+        self.code.vector_loop(start, stop, copy)
+        if len(planes) > 1:
+            # If the image has an odd number of columns, the first plane has one more.
+            count = self._sizes[1]
+            (begin, end), _ = self._within(columns, seen[:1], count, along, 0)
+            last = self.builder.sdiv(count, I64(along))
+            is_odd = self.builder.icmp_signed("!=", self.builder.and_(count, I64(1)), I64(0))
+            is_read = self.builder.and_(
+                self.builder.icmp_signed("<=", begin, last), self.builder.icmp_signed("<", last, end)
+            )
+            with self.builder.if_then(self.builder.and_(is_odd, is_read)):
+                place = self.code.element_at(source, last, I64(along * size))
+                value = self.code.load(place, self._type, 1)
+                self.code.store(self.code.element_at(targets[0], last, I64(size)), value, self._type)
+
+    def begin_rows(self, row: ir.Value, at_rows: Sequence[tuple[Pointers, Values]]) -> None:
+        """Find the rows of planes that some rows read."""
+        read = {
+            (place.plane, place.row + number)
+            for place in self._image.places
+            if place is not None
+            for number in range(len(at_rows))
+        }
+        self._rows = {
+            (plane, number): self._plane_row(plane, self.builder.add(row, I64(number)))
+            for plane, number in sorted(read)
+        }
+
+    def begin_vectors(self) -> None:
+        """Forget the vectors that are loaded."""
+        self._found = {}
+
+    def begin_row(self, number: int) -> None:
+        """Go to one of the rows that are computed together."""
+        self._row = number
+
+    def loaded(self, node: Node, at: At, values: Values) -> Values:
+        """Return a load, which an earlier row may have loaded already."""
+        place = self._place_in_image(node)
+        if place is None or at.index is None:
+            return super().loaded(node, at, values)
+        key = place.plane, place.row + self._row, place.column
+        if key not in self._found:
+            index = self.builder.add(at.index, I64(place.column))
+            address = self.code.element_at(self._rows[key[:2]], index, I64(self._type.bytes))
+            self._found[key] = self.code.load(address, self._type, at.lanes)
+        return {id(node): self._found[key]}
+
+    def _place_of(self, access: int) -> ImagePlace:
+        place = self._image.places[access]
+        assert place is not None
+        return place
+
+    def _element_of(self, place: ImagePlace) -> tuple[int, int]:
+        """Return the row and the column of the image at a place."""
+        (down, along), (row, column) = self._image.strides, self._image.planes[place.plane]
+        return place.row * down + row, place.column * along + column
