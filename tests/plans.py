@@ -32,7 +32,7 @@ from opendml.targets.cpu.native import (
     TABLE,
     THREADS,
 )
-from opendml.targets.cpu.planning import CpuTracedProgram, _parts, _scheduled
+from opendml.targets.cpu.planning import CpuTracedProgram, _Known, _parts, _scheduled
 from opendml.targets.cpu.schedule import KnownLaunches
 from opendml.targets.memory import address_of
 
@@ -55,15 +55,15 @@ class Chosen(KnownLaunches):
 
     def __init__(self, known: KnownLaunches, plan: Plan, ranges: Mapping[str, Dimension]) -> None:
         super().__init__()
-        self._of_plan = known
+        self._of_plan, self._keys = known, known._keys
         self._hints = {name: replace(each, hint=plan.hints[name]) for name, each in ranges.items()}
 
-    def find(self, key: Any, trace: Trace | None, sizes: tuple[int, ...]) -> Any:
+    def find(self, form: Any, sizes: tuple[int, ...]) -> Any:
         """Find the launches that the plan has."""
-        if trace is None:
-            return self._of_plan.find(key, trace, sizes)
-        with trace.within(self._hints):
-            found = self._of_plan.find(key, trace, tuple(map(hint_of, key[1])))
+        if form.trace is None:
+            return self._of_plan.find(form, sizes)
+        with form.trace.within(self._hints):
+            found = self._of_plan.find(form, tuple(map(hint_of, form.form.domain)))
         if found is None:
             return None
         try:
@@ -129,10 +129,10 @@ def _constructed(
     ranges = zip(sizes, ranges_of(sizes.values()), strict=True)
     dimensions = {name: Dimension(hints[name], *range) for name, range in ranges}
     with traced._trace.within(dimensions):
-        known = Chosen(program._known, plan, dimensions)
+        known = Chosen(program._known.launches, plan, dimensions)
         scheduled = _scheduled(program._kernels, chosen, known=known)
         with KernelCompiler() as compiler:
-            made = _parts(program._program, program._kernels, None, compiler, scheduled, chosen)
+            made = _parts(program._program, program._kernels, None, compiler, scheduled, _Known())
         made.job.words[made.job.positions] = [value_at(size, sizes) for size in made.job.sizes]
         return made.job, value_at(made.job.arena_bytes, sizes)
 

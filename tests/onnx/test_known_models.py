@@ -31,6 +31,7 @@ from opendml.targets.cpu import engine, linker, machine_code, planning
 from opendml.targets.cpu.compile_workers import WorkerPool
 from opendml.targets.cpu.executable import CpuExecutable, CpuInstance
 from opendml.targets.cpu.native import FUNCTIONS
+from opendml.targets.later import finish
 from tests.calls import note_calls
 from tests.processes import has_fork, succeeds_in_child
 
@@ -90,7 +91,9 @@ class Work:
         """Return the result of `run` as if in a new process, and what it took."""
         self._patch.setattr(machine_code, "_codes", {})
         self.counts |= dict.fromkeys(self.counts, 0)
-        return run(), dict(self.counts)
+        found = run()
+        finish()
+        return found, dict(self.counts)
 
 
 NOTHING = {"parsed": 0, "fused": 0, "scheduled": 0}

@@ -16,6 +16,7 @@ from opendml.runtime.program import program_of
 from opendml.targets import object_cache
 from opendml.targets.cpu import machine_code, planning, stored_plan
 from opendml.targets.cpu.machine import assumed, machine
+from opendml.targets.later import finish
 from tests.plans import check_words
 from tools.machines import PROCESSORS
 
@@ -46,14 +47,15 @@ class Cache:
         monkeypatch.setattr(planning, "schedule", self._counted(planning.schedule, "scheduled"))
 
     def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def counted(*arguments: Any) -> Any:
+        def counted(*arguments: Any, **named: Any) -> Any:
             setattr(self, name, getattr(self, name) + 1)
-            return function(*arguments)
+            return function(*arguments, **named)
 
         return counted
 
     @property
     def plans(self) -> list[Path]:
+        finish()
         return sorted(self.folder.glob("*.plan"))
 
     def in_new_process(self) -> Cache:
@@ -137,6 +139,7 @@ def test_a_damaged_plan_is_ignored_and_made_anew(damage: Callable[[bytes], bytes
     cache.in_new_process()
     assert result(W) == first
     assert cache.fused == 1
+    assert cache.plans == [path]
     assert path.read_bytes() == sound
 
 

@@ -169,7 +169,9 @@ class _State(NamedTuple):
     ranges: list[Interval]
     known_ranges: dict[Polynomial, Interval]
     known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]]
+    known_answers: Answers
     served: Mapping[str, int] | None
+    served_values: Evaluation | None
 
 
 class Trace(Locked):
@@ -197,8 +199,11 @@ class Trace(Locked):
         self._known_ranges: dict[Polynomial, Interval] = {}
         self._known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]] = {}
         self._passes_units = False
+        self._known_answers: Answers = {}
+        """The results of comparisons for which `has_answers` has recorded guards."""
         self._answers: Answers | None = None
         self._served: Mapping[str, int] | None = None
+        self._served_values: Evaluation | None = None
         self._outermost: tuple[int, _State] | None = None
         """The thread that is in a block, and what the block replaced."""
         for name in self.dimensions:
@@ -272,16 +277,32 @@ class Trace(Locked):
 
         If they have, guards are recorded for them.
         """
-        served = self._served
-        for (relation, polynomial), answer in answers.items():
-            if polynomial is None or meets(relation, self.hint(polynomial)) is not answer:
+        known, new = self._known_answers, list[tuple[Relation, Polynomial]]()
+        for question, answer in answers.items():
+            before = known.get(question)
+            if before is answer:
+                continue
+            relation, polynomial = question
+            if before is not None or polynomial is None:
                 return False
-            if served is not None and is_met(relation, self.of(polynomial), served) is not answer:
+            if meets(relation, self.hint(polynomial)) is not answer:
                 return False
-        for relation, polynomial in answers:
-            assert polynomial is not None
+            if self._is_served(relation, polynomial) is not (None if self._served is None else answer):
+                return False
+            new.append((relation, polynomial))
+        for relation, polynomial in new:
             self.holds(relation, polynomial)
+            known[relation, polynomial] = answers[relation, polynomial]
         return True
+
+    def _is_served(self, relation: Relation, polynomial: Polynomial) -> bool | None:
+        """Return whether the sizes that the block must serve meet a relation; None: there are none."""
+        if self._served_values is None:
+            return None
+        try:
+            return meets(relation, self._served_values.value(polynomial))
+        except ArithmeticError:
+            return False
 
     def is_surely_at_least(self, polynomial: Polynomial, bound: int) -> bool:
         """Return whether a range decides a comparison whose result need not be recorded."""
@@ -302,7 +323,9 @@ class Trace(Locked):
         if is_outermost:
             self._outermost = get_ident(), before
         self.dimensions, self.guards, self._served = {**self.dimensions, **dimensions}, {}, served
+        self._served_values = None if served is None else Evaluation(self.atoms, served)
         self._hints, self._ranges, self._known_ranges, self._known_quotients = [], [], {}, {}
+        self._known_answers = {}
         try:
             for atom, (least, greatest) in zip(self.atoms, before.ranges, strict=True):
                 self._evaluate(atom)
@@ -317,13 +340,15 @@ class Trace(Locked):
                 self._outermost = None
 
     def _state(self) -> _State:
-        known = self._known_ranges, self._known_quotients
-        return _State(self.dimensions, self.guards, self._hints, self._ranges, *known, self._served)
+        known = self._known_ranges, self._known_quotients, self._known_answers
+        served = self._served, self._served_values
+        return _State(self.dimensions, self.guards, self._hints, self._ranges, *known, *served)
 
     def _return_to(self, state: _State) -> None:
         """Leave a block. Its atoms remain, with the values of the trace."""
         self.dimensions, self.guards, self._hints, self._ranges = state[:4]
-        self._known_ranges, self._known_quotients, self._served = state[4:]
+        self._known_ranges, self._known_quotients, self._known_answers = state[4:7]
+        self._served, self._served_values = state[7:]
         for atom in self.atoms[len(self._hints) :]:
             self._evaluate(atom)
 
@@ -613,8 +638,15 @@ class Trace(Locked):
         while frame.f_back is not None and frame.f_globals is globals():
             frame = frame.f_back
         self.guards.setdefault((relation, value), f"{frame.f_code.co_filename}:{frame.f_lineno}")
-        if self._served is not None and not is_met(relation, value, self._served):
-            raise NotServedError
+        if self._served is not None:
+            size = value if type(value) is Size else None
+            served = (
+                is_met(relation, value, self._served)
+                if size is None
+                else self._is_served(relation, size.polynomial)
+            )
+            if not served:
+                raise NotServedError
         if self._narrows and type(value) is Size:
             self._narrow(relation, value.polynomial)
 

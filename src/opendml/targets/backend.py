@@ -171,6 +171,10 @@ class DeviceBackend(ABC):
         """Return a text of all that compiled work depends on beside the program: the machine and settings."""
         return self.kind
 
+    def can_store(self, executable: Executable) -> bool:
+        """Return whether an executable can be made JSON of."""
+        return False
+
     def stored(self, executable: Executable, written: Callable[[Any], Any]) -> dict[str, Any] | None:
         """Return an executable as JSON, from which another process makes it again. None: it cannot.
 

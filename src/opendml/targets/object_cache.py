@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from opendml.folders import TEMPORARY, Folder
 from opendml.logs import log
 from opendml.spec.wording import shown
 from opendml.targets.compiled_files import CompiledFile, current_file, recorder
+from opendml.targets.later import later
 
 _DIGEST_BYTES = 32
 _LARGEST_OBJECT = 2**28
@@ -94,6 +96,30 @@ def sources_stamp() -> str:
     return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
 
 
+_settings: ContextVar[tuple[Path, int]] = ContextVar("opendml_cache_settings")
+"""The folder of the cache and the bytes that it may hold, while `write_later` does a job."""
+
+
+def write_later(job: Callable[[], object]) -> None:
+    """Do a job that writes to the cache in another thread, so that no call waits for the disk.
+
+    The job uses the folder of now. What this process reads may be older until `later.finish` is called, as it
+    is before a model is loaded. A recorder needs what the job writes, so with one it is done at once.
+    """
+    try:
+        settings = cache_directory(), cache_bytes()
+    except OSError:
+        settings = None
+    if recorder() is not None or settings is None:
+        job()
+        return
+    token = _settings.set(settings)
+    try:
+        later(job)
+    finally:
+        _settings.reset(token)
+
+
 def cache_directory() -> Path:
     """Return the folder of compiled objects: OPENDML_CACHE_DIRECTORY, or one in the user's cache folder.
 
@@ -101,6 +127,9 @@ def cache_directory() -> Path:
         OSError: the user has no home, or OPENDML_CACHE_DIRECTORY is a relative path, which would lead to
             any folder of that name, depending on the current one.
     """
+    settings = _settings.get(None)
+    if settings is not None:
+        return settings[0]
     chosen = os.environ.get("OPENDML_CACHE_DIRECTORY")
     if chosen:
         if not os.path.isabs(chosen):
@@ -125,6 +154,9 @@ def cache_bytes() -> int:
     Raises:
         InvalidArgument: OPENDML_CACHE_BYTES is no whole number.
     """
+    settings = _settings.get(None)
+    if settings is not None:
+        return settings[1]
     text = os.environ.get(BYTES_VARIABLE)
     if not text:
         return _DEFAULT_BYTES

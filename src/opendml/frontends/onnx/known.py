@@ -20,7 +20,7 @@ from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -50,6 +50,7 @@ from opendml.runtime.graphs.plan_maker import PlanMaker, note_sizes
 from opendml.runtime.graphs.shared import kept_memory
 from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file, recorder
+from opendml.targets.later import finish
 from opendml.targets.memory import address_of
 from opendml.targets.object_cache import (
     MOST_PLANS,
@@ -59,12 +60,13 @@ from opendml.targets.object_cache import (
     read_object,
     sources_stamp,
     trusted_file,
+    write_later,
     write_object,
 )
 from opendml.targets.registry import backend_of
 
 if TYPE_CHECKING:
-    from opendml.frontends.onnx.known_graphs import KnownGraph
+    from opendml.frontends.onnx.known_graphs import GraphToWrite, KnownGraph
     from opendml.runtime.graphs.model_cache import ModelCache
     from opendml.targets.backend import DeviceBackend
     from opendml.targets.executable import Executable, TracedExecutable
@@ -191,6 +193,7 @@ def known_model(
         trusted_one = trusted_file(compiled, trusted, name)
     if not content or kind != "cpu" or debug is not None or not plans_are_kept():
         return None, weights, name, content
+    finish()
     backend = backend_of(kind)
     backend.open()
     circumstances = f"{sizes} {bool(sizes) and require_used} {meter().limits}"
@@ -231,6 +234,8 @@ class KnownModel(Locked):
         """The graphs that this process has read, by forms."""
         self._written_graphs = WeakSet[PlanMaker]()
         """The makers of plans of the graphs that this process has written."""
+        self._places: dict[int, tuple[ref[Array], list[Any] | None]] = {}
+        """Arrays of the trace and their places, by identities."""
         self._only_sizes: dict[str, int] = {}
         """The only size of each dimension in the runs of this process; 0: it had several."""
         self._runs: dict[Hashable, KnownRun] = {}
@@ -298,8 +303,8 @@ class KnownModel(Locked):
             return
         self._has_run, first = True, _FirstRun(form, dict(dimensions))
         if first != self._first:
-            self._first = first
-            _write(self._key, {**self._declarations, "first": first.to_json()}, warns=False)
+            self._first, data = first, {**self._declarations, "first": first.to_json()}
+            write_later(partial(_write, self._key, data, warns=False))
 
     def tracing(self) -> AbstractContextManager[None]:
         """Return the context of a trace. The code of a new model is mostly not in the cache."""
@@ -368,14 +373,18 @@ class KnownModel(Locked):
             run = plan.at(dimensions)
             if run is None:
                 continue
-            data = made.to_json(self.backend)
-            if data is not None:
-                own = [[number, *graph.constants[number]] for number in constants_of(made.executable)]
-                key = free_key(self._key_of(form), _read)
-                _write(key, {**data, "constants": own, "read": graph.read})
+            write_later(partial(self._write_planned, made, graph, form))
             self._add(plan, form)
             return run
         return None
+
+    def _write_planned(self, made: PlanToWrite, graph: KnownGraph, form: _Form) -> None:
+        """Write a plan of a graph in the cache."""
+        data = made.to_json(self.backend)
+        if data is not None:
+            own = [[number, *graph.constants[number]] for number in constants_of(made.executable)]
+            key = free_key(self._key_of(form), _read)
+            _write(key, {**data, "constants": own, "read": graph.read})
 
     def _graphs_of(self, forms: tuple[tuple[str, Form], ...]) -> list[KnownGraph]:
         """Return the graphs in the cache of runs with some forms of inputs."""
@@ -524,10 +533,16 @@ class KnownModel(Locked):
         dimensions: Dimensions = {}
         form = self._form_of(inputs, dimensions)
         sources = self._sources(constants_of(written.executable), constant, read)
-        data = None if form is None or sources is None else written.to_json(self.backend)
-        if form is None or sources is None or data is None:
+        if form is None or sources is None or not self.backend.can_store(written.executable):
             return False
-        _write(free_key(self._key_of(form), _read), {**data, **sources})
+        key = self._key_of(form)
+
+        def write() -> None:
+            data = written.to_json(self.backend)
+            if data is not None:
+                _write(free_key(key, _read), {**data, **sources})
+
+        write_later(write)
         self._note_first(form, dimensions)
         with self._lock:
             self._add(plan, form)
@@ -554,8 +569,18 @@ class KnownModel(Locked):
             return
         self._written_graphs.add(maker)
         with importing:
-            from opendml.frontends.onnx.known_graphs import graph_to_json
-        data = graph_to_json(maker, facts, self.backend)
+            from opendml.frontends.onnx.known_graphs import GraphToWrite
+        write_later(partial(self._write_graph, form, GraphToWrite(maker, facts), constant, read))
+
+    def _write_graph(
+        self,
+        form: _Form,
+        graph: GraphToWrite,
+        constant: Callable[[int], tuple[Array, Any]],
+        read: Sequence[Array],
+    ) -> None:
+        """Write a graph to the cache. The arguments are those of `write_graph`."""
+        data = graph.to_json(self.backend)
         sources = None if data is None else self._sources(data["graph"]["constants"], constant, read)
         if data is None or sources is None:
             return
@@ -578,11 +603,11 @@ class KnownModel(Locked):
         None: it is too much.
         """
         found = {number: constant(number) for number in numbers}
-        places = {number: self._place(array) for number, (array, _) in found.items()}
+        places = {number: self._known_place(array) for number, (array, _) in found.items()}
         stored = sum(found[number][0].nbytes for number, place in places.items() if place is None)
         if stored > _MOST_STORED_BYTES or sum(each.nbytes for each in read) > _MOST_READ_BYTES:
             return None
-        read_places = [self._place(each) for each in read]
+        read_places = [self._known_place(each) for each in read]
         if None in read_places:
             return None
         return {
@@ -608,6 +633,13 @@ class KnownModel(Locked):
     def _graph_key(self, forms: tuple[tuple[str, Form], ...]) -> str:
         """Return the key of graphs of runs with some forms of inputs."""
         return hashlib.sha256(f"{self._key}\n{_forms_to_json(forms)}\ngraph".encode()).hexdigest()
+
+    def _known_place(self, array: Array) -> list[Any] | None:
+        """Return the place of an array of `_place`, which is found once for all plans that read the array."""
+        known = self._places.get(id(array))
+        if known is None or known[0]() is not array:
+            known = self._places[id(array)] = ref(array), self._place(array)
+        return known[1]
 
     def _place(self, array: Array) -> list[Any] | None:
         """Return where an array or its copy lies in the bytes of the model. None: elsewhere."""

@@ -18,34 +18,44 @@ if TYPE_CHECKING:
     from opendml.targets.backend import DeviceBackend
 
 
-def graph_to_json(maker: PlanMaker, facts: GraphFacts, backend: DeviceBackend) -> dict[str, Any] | None:
-    """Return a graph as JSON. None: it has no kernels with open sizes, or these have no form in JSON.
+class GraphToWrite:
+    """A graph of this process, which other processes may read.
 
     Args:
-        maker: makes its plans.
+        maker: makes its plans. It may go on making plans while the graph is written.
         facts: those of the graph.
-        backend: the device.
     """
-    written, program = WrittenSizes(), maker.traced
-    traced = None if program is None else backend.stored_traced(program, written)
-    if traced is None:
-        return None
-    data = {
-        "dimensions": [
-            [name, each.hint, each.least, each.greatest] for name, each in maker.trace.dimensions.items()
-        ],
-        "graph": traced,
-        "guards": written.guards(maker.guards),
-        **facts.to_json(written),
-    }
-    return {**data, "sizes": written.table()}
+
+    def __init__(self, maker: PlanMaker, facts: GraphFacts) -> None:
+        self._traced, self._guards, self._facts = maker.traced, maker.guards, facts
+        self._dimensions = maker.trace.dimensions
+
+    def to_json(self, backend: DeviceBackend) -> dict[str, Any] | None:
+        """Return the graph as JSON. None: it has no kernels with open sizes, or these have no form in JSON.
+
+        Args:
+            backend: the device.
+        """
+        written, program = WrittenSizes(), self._traced
+        traced = None if program is None else backend.stored_traced(program, written)
+        if traced is None:
+            return None
+        data = {
+            "dimensions": [
+                [name, each.hint, each.least, each.greatest] for name, each in self._dimensions.items()
+            ],
+            "graph": traced,
+            "guards": written.guards(self._guards),
+            **self._facts.to_json(written),
+        }
+        return {**data, "sizes": written.table()}
 
 
 class KnownGraph:
     """A graph that makes plans for sizes which no process has met.
 
     Args:
-        data: the JSON that `graph_to_json` has made.
+        data: the JSON that `GraphToWrite.to_json` has made.
         backend: the device.
         threads: threads that share a dispatch, at most.
         only_sizes: the only size of each dimension in the runs of the model, as `PlanMaker` has it.

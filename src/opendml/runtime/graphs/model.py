@@ -13,7 +13,6 @@ from numpy import ndarray
 from opendml.across_forks import cached_property, importing
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.locked import Locked
-from opendml.program.node import ordered
 from opendml.program.program import Layout, Program
 from opendml.program.stored_sizes import WrittenSizes
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
@@ -108,7 +107,7 @@ class Model(Locked):
         if not deferred_constants:
             self._prepared = self._prepare()
             self._constants.clear()
-        self._own_bytes = _NODE_BYTES * sum(len(ordered(stage.program.results)) for stage in stages)
+        self._own_bytes = _NODE_BYTES * sum(stage.node_count for stage in stages)
 
     def _lay_out(self, compiled: CompiledWork) -> None:
         """Use some compiled work, and note what calls need of the layouts of its tensors."""

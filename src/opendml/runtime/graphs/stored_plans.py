@@ -17,7 +17,15 @@ from opendml.program.sizes import Trace
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import TracedExecutable
-from opendml.targets.object_cache import free_key, numbered_keys, plans_are_kept, read_object, write_object
+from opendml.targets.later import finish
+from opendml.targets.object_cache import (
+    free_key,
+    numbered_keys,
+    plans_are_kept,
+    read_object,
+    write_later,
+    write_object,
+)
 
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Raised by JSON that is not as this version writes it."""
@@ -49,6 +57,7 @@ class StoredPlans:
     """
 
     def __init__(self, backend: DeviceBackend, threads: int | None, program: Program, trace: Trace) -> None:
+        finish()
         self._backend, self._trace = backend, trace
         ranges = [(name, each.least, each.greatest) for name, each in trace.dimensions.items()]
         text = f"{backend.circumstances()} {threads}\n{ranges}\n{program_digest(program)}"
@@ -88,8 +97,9 @@ class StoredPlans:
                 log.debug("plan %s cannot be read: %s", key, error)
 
     def write(self, bucket: Bucket, plan: StoredPlan) -> None:
-        """Write a plan of a bucket. If there are `MOST_PLANS`, it replaces the last one."""
-        self._write(free_key(self._key_of(bucket), partial(read_object, kind="plan")), plan)
+        """Write a plan of a bucket later. If there are `MOST_PLANS`, it replaces the last one."""
+        key, read = self._key_of(bucket), partial(read_object, kind="plan")
+        write_later(lambda: self._write(free_key(key, read), plan))
 
     def record(self, bucket: Bucket, plans: Iterable[StoredPlan]) -> None:
         """Write all plans of a bucket, with their machine code, for the recorder of this context."""

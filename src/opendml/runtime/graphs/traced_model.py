@@ -16,6 +16,7 @@ from opendml.budget import meter
 from opendml.compiler.in_place import joined_inputs
 from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
+from opendml.garbage import collection_paused
 from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.logs import log
@@ -261,7 +262,7 @@ class TracedModel(Locked):
         key = tuple([sizes[name] for name in self.maker.dimensions])
         model = self._models.get(key)
         if model is None:
-            with self._lock:
+            with self._lock, collection_paused():
                 model = self._planned(sizes, key)
                 if model is not None:
                     kept(self._models, key, model)

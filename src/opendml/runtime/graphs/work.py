@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from opendml.across_forks import cached_property
 from opendml.budget import meter
 from opendml.late_dataclass import dataclass
-from opendml.program.node import Node
+from opendml.program.node import Node, ordered
 from opendml.program.program import Layout, Program
 from opendml.program.steps import repeats_of, steps_of
 
@@ -22,13 +23,18 @@ class Watched:
     sizes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WorkStage:
     """One program of some work: tensor `i` of it is buffer `buffers[i]` of the work."""
 
     program: Program
     buffers: tuple[int, ...]
     watched: tuple[Watched, ...] = ()
+
+    @cached_property
+    def node_count(self) -> int:
+        """The number of nodes of the program, which all plans of it ask for."""
+        return len(ordered(self.program.results))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, fields, is_dataclass
 from enum import Enum, IntEnum
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from opendml.compiler.kernel import fingerprint, number_of
@@ -115,12 +115,17 @@ class KernelPattern(Generic[Mode, Access]):
 
     def text(self) -> str:
         """Return a text that is equal for patterns with equal code."""
-        return _text_of(self)
+        known = _texts.get(id(self))
+        if known is None:
+            if len(_texts) >= _MOST_TEXTS:
+                _texts.clear()
+            known = _texts[id(self)] = self, key_text(self)
+        return known[1]
 
 
-@lru_cache(maxsize=1024)
-def _text_of(pattern: KernelPattern[Any, Any]) -> str:
-    return key_text(pattern)
+_MOST_TEXTS = 4096
+_texts: dict[int, tuple[KernelPattern[Any, Any], str]] = {}
+"""Texts by the identities of patterns, which they keep alive. A hash of a pattern would walk all of it."""
 
 
 def key_text(value: object) -> str:

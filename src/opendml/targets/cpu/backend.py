@@ -71,6 +71,12 @@ class CpuBackend(HostBackend):
             from opendml.targets.cpu.stored_plan import circumstances
         return circumstances()
 
+    def can_store(self, executable: Executable) -> bool:
+        """Return whether plans are kept and the executable is not made of several."""
+        with importing:
+            from opendml.targets.cpu.executable import CpuExecutable
+        return isinstance(executable, CpuExecutable) and plans_are_kept()
+
     def stored(self, executable: Executable, written: Callable[[Any], Any]) -> dict[str, Any] | None:
         """Return an executable as JSON with keys of machine code. None: it is made of several."""
         with importing:

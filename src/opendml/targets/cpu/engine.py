@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import mmap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -210,9 +209,7 @@ def kernel_assembly(pattern: CpuPattern) -> str:
     module = ir.Module(machine().triple)
     emit_kernel(module, SYMBOL, pattern, machine().vector_bytes // pattern.lane_bytes)
     text = str(module)
-    del module
-    # A module is a reference cycle of a megabyte, and `collection_paused` would keep all until the end.
-    gc.collect(0)
+    module.clear()
     return text
 
 

@@ -11,7 +11,7 @@ import itertools
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from opendml.across_forks import compiling, importing
@@ -199,7 +199,13 @@ def _link_to_cache(key: str, code: bytes, symbols: tuple[str, ...]) -> dict[str,
 
 def key_of(text: str) -> str:
     """Return the key of an object by its assembly, or by the text of its pattern."""
-    return hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()
+    return _key_in(environment(), text)
+
+
+@lru_cache(maxsize=4096)
+def _key_in(environment: str, text: str) -> str:
+    """Return the key of an object. Each bucket of sizes asks for all kernels of a model again."""
+    return hashlib.sha256(f"{environment}\n{text}".encode()).hexdigest()
 
 
 def environment() -> str:

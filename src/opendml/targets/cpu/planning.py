@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -48,7 +48,7 @@ from opendml.targets.cpu.native import (
     THREADS,
 )
 from opendml.targets.cpu.pattern import ParameterTable
-from opendml.targets.cpu.schedule import Hints, KnownLaunches, Launches, schedule
+from opendml.targets.cpu.schedule import Hints, KnownLaunches, schedule
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned
@@ -70,6 +70,19 @@ step takes some 100 us of the host's time."""
 _WORD_BYTES = 8  # Bytes of a word of a job.
 
 
+class _Known:
+    """All that is known of a program with traced sizes from buckets before.
+
+    Attributes:
+        launches: the launches of its kernels.
+        steps: the steps of the initialization, by what they follow from.
+    """
+
+    def __init__(self) -> None:
+        self.launches = KnownLaunches()
+        self.steps: dict[Hashable, list[InitializationStep]] = {}
+
+
 class CpuTracedProgram:
     """A program with traced sizes, as kernels. It is compiled for one bucket of sizes after another.
 
@@ -84,7 +97,7 @@ class CpuTracedProgram:
         self._program, self._threads = program, threads
         self._kernels = _fused(program) if kernels is None else kernels
         self._whole: KernelProgram | None = None
-        self._known = KnownLaunches()
+        self._known = _Known()
 
     @classmethod
     def from_json(
@@ -131,7 +144,7 @@ class CpuTracedProgram:
         """
         made = copy(self)
         made._kernels, made._whole = at_sizes(self._kernels, sizes), self._kernels
-        made._known = KnownLaunches()
+        made._known = _Known()
         return made
 
     def compile(self) -> CpuExecutable | None:
@@ -142,10 +155,10 @@ class CpuTracedProgram:
         """
         with KernelCompiler() as compiler:
             try:
-                scheduled = _scheduled(self._kernels, plain, compiler, self._whole, self._known)
+                scheduled = _scheduled(self._kernels, plain, compiler, self._whole, self._known.launches)
             except LookupError:
                 return None
-            parts = _parts(self._program, self._kernels, self._threads, compiler, scheduled, plain)
+            parts = _parts(self._program, self._kernels, self._threads, compiler, scheduled, self._known)
         return None if any(step.is_traced for step in parts.steps) else CpuExecutable(parts)
 
 
@@ -195,7 +208,7 @@ def _parts(
     threads: int | None,
     compiler: KernelCompiler,
     scheduled: Sequence[Sequence[CpuLaunch]],
-    hints: Hints | None = None,
+    known: _Known | None = None,
 ) -> CpuParts:
     """Return the parts of the executable of a program.
 
@@ -205,17 +218,23 @@ def _parts(
         threads: threads that share a dispatch, at most. None: all that the process may use.
         compiler: compiles machine code.
         scheduled: the launches of each kernel.
-        hints: returns kernels with the sizes for which launches are chosen; None: their own.
+        known: all that is known from other buckets of traced sizes; None: sizes are plain numbers.
     """
     steady, temporary_bytes = _steady_temporaries(kernels, scheduled)
     dispatched, packings = _launches(kernels, scheduled, steady, temporary_bytes)
     moved = sum(layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs))
     threads = 1 if hint_of(moved) < _SHARED_BYTES else threads or available_threads()
-    initializing = _initializing(kernels, hints)
+    initializing = _initializing(kernels, known)
     codes = compiler.codes([each.launch.pattern for each in (*dispatched, *initializing, *packings)])
     job = _job(dispatched, codes[: len(dispatched)], threads, kernels.arena, temporary_bytes)
     read = {buffer for each in dispatched for buffer in each.launch.reads}
-    steps = _steps(kernels, initializing, packings, codes[len(dispatched) :], read, threads)
+    made_by = [(id(each.launch), each.buffer) for each in (*initializing, *packings)]
+    key = tuple(made_by), frozenset(read.difference(range(kernels.first_prepared))), threads
+    steps = None if known is None else known.steps.get(key)
+    if steps is None:
+        steps = _steps(kernels, initializing, packings, codes[len(dispatched) :], read, threads)
+        if known is not None:
+            known.steps[key] = steps
     copied = {number: program.inputs[number] for number in sorted(program.constants & read)}
     constants = KeptConstants(copied, len(steps))
     return CpuParts(job, steps, constants, kernels.buffer_count + len(packings), kernels.arena)
@@ -289,12 +308,13 @@ def _launches(
     return dispatched, packings
 
 
-def _initializing(kernels: KernelProgram, hints: Hints | None) -> list[_Placed]:
+def _initializing(kernels: KernelProgram, known: _Known | None) -> list[_Placed]:
     """Return the launches that prepare tensors."""
+    of = schedule if known is None else functools.partial(schedule, hints=plain, known=known.launches)
     return [
         _Placed(launch, number, kernels.arena, kernels.initializer_arena_bytes)
         for number, kernel in enumerate(kernels.initializers)
-        for launch in schedule(kernel, hints)
+        for launch in of(kernel)
     ]
 
 
@@ -435,7 +455,7 @@ def _scheduled(
         whole: the kernels with all sizes traced; None: they are `kernels`.
         known: the launches of the kernels for other hints.
     """
-    constructed = Launches()
+    constructed = dict[int, list[CpuLaunch]]()
     result: list[list[CpuLaunch]] = []
 
     def launches(until: int) -> list[list[CpuLaunch]]:

@@ -90,36 +90,80 @@ class _Known:
     """Constructs the launches for the present hints by the same choice."""
 
 
+@dataclass(frozen=True, slots=True)
+class _TracedForm:
+    """The form of a kernel with traced sizes, and all that is found out about it for any bucket.
+
+    Args:
+        kernel: the kernel.
+        form: its form.
+        binding: what binds the form to it.
+        usual: the form of the kernel with all sizes traced.
+        key: a number that only kernels of equal forms have.
+        trace: the trace of its sizes; None: all are plain numbers.
+    """
+
+    kernel: Kernel
+    form: Kernel
+    binding: ValueBinding
+    usual: Kernel
+    key: int
+    trace: Trace | None
+
+
 class KnownLaunches:
     """The traced launches of a program's kernels for all buckets so far.
 
     A bucket reuses launches of another bucket under three conditions: its own launches would compute the same
     bits, sizes differ little, and all comparisons of sizes have the same results. The bucket then needs no
-    choice, no construction and no new code.
+    choice, no construction and no new code. Bound launches are the same objects in all buckets that reuse
+    them, so what follows from them is recognized without a comparison (`planning`).
     """
 
     def __init__(self) -> None:
-        self._forms: dict[int, tuple[Kernel, Kernel, ValueBinding]] = {}
-        self._known: dict[Hashable, list[_Known]] = {}
+        self._forms: dict[int, _TracedForm] = {}
+        self._keys: dict[Hashable, int] = {}
+        self._known: dict[int, list[_Known]] = {}
+        self._bound: dict[tuple[int, int], list[CpuLaunch]] = {}
 
-    def form_of(self, kernel: Kernel, hints: Hints) -> tuple[Kernel, ValueBinding]:
-        """Return the form of a kernel of the program, which is found once for all buckets."""
+    def form_of(self, kernel: Kernel, hints: Hints, whole: Kernel | None) -> _TracedForm:
+        """Return the form of a kernel of the program, which is found once for all buckets.
+
+        Args:
+            kernel: the kernel.
+            hints: returns a kernel with the sizes of the traced run.
+            whole: the kernel with all sizes traced; None: it is `kernel`.
+        """
         known = self._forms.get(id(kernel))
         if known is None:
-            known = kernel, *form_of(kernel, hints(replace(kernel, values=(), numbers=())))
+            form, binding = form_of(kernel, hints(replace(kernel, values=(), numbers=())))
+            usual, others = form, None
+            if whole is not None:
+                usual, _ = form_of(whole, hints(replace(whole, values=(), numbers=())))
+                others = usual.domain, usual.loads, usual.stores
+            number = self._keys.setdefault((*key_of(form), others), len(self._keys))
+            known = _TracedForm(kernel, form, binding, usual, number, trace_of(form))
             self._forms[id(kernel)] = known
-        return known[1], known[2]
+        return known
 
-    def find(self, key: Hashable, trace: Trace | None, sizes: tuple[int, ...]) -> _Known | None:
+    def find(self, form: _TracedForm, sizes: tuple[int, ...]) -> _Known | None:
         """Return launches that may serve sizes of the kernel's domain; None: there are none."""
-        for known in self._known.get(key, ()):
-            if _is_near(known, sizes) and (trace is None or trace.has_answers(known.answers)):
+        for known in self._known.get(form.key, ()):
+            if _is_near(known, sizes) and (form.trace is None or form.trace.has_answers(known.answers)):
                 return known
         return None
 
-    def add(self, key: Hashable, known: _Known) -> None:
+    def add(self, form: _TracedForm, known: _Known) -> None:
         """Add launches of a form."""
-        self._known.setdefault(key, []).append(known)
+        self._known.setdefault(form.key, []).append(known)
+
+    def bound(self, form: _TracedForm, launches: list[CpuLaunch]) -> list[CpuLaunch]:
+        """Return the launches of a kernel, made of added launches of its form."""
+        key = id(form), id(launches)
+        found = self._bound.get(key)
+        if found is None:
+            found = self._bound[key] = [launch.bound(form.binding) for launch in launches]
+        return found
 
 
 def _is_near(known: _Known, sizes: tuple[int, ...]) -> bool:
@@ -143,7 +187,7 @@ def _is_balanced(launch: CpuLaunch) -> bool:
 def schedule(
     kernel: Kernel,
     hints: Hints | None = None,
-    constructed: Launches | None = None,
+    constructed: dict[int, list[CpuLaunch]] | None = None,
     whole: Kernel | None = None,
     known: KnownLaunches | None = None,
 ) -> list[CpuLaunch]:
@@ -154,7 +198,7 @@ def schedule(
             expressions, and the trace records for which sizes they are right.
         hints: returns a kernel with all sizes of the traced run, for which the launches are chosen. Constants
             are then packed in one layout for all sizes, also if nothing of the kernel is traced.
-        constructed: the traced launches of kernels that are scheduled for the same hints.
+        constructed: the traced launches that were constructed for the same hints, by the keys of forms.
         whole: the kernel with all sizes traced, if `kernel` has plain numbers for some of them. Launches are
             chosen for these numbers if results keep the bits that they have for traced sizes.
         known: the launches of the kernel's program for other hints.
@@ -167,22 +211,16 @@ def schedule(
         launches = _launches.get(form, circumstances, lambda: scheduled(form)[1])
         return [launch.bound(binding) for launch in launches]
     known = KnownLaunches() if known is None else known
-    traced, binding = known.form_of(kernel, hints)
-    varying = still_traced = _traced_dimensions(traced)
-    usual = traced
-    if whole is not None:
-        usual, _ = known.form_of(whole, hints)
-        varying = _traced_dimensions(usual)
-    others = None if whole is None else (usual.domain, usual.loads, usual.stores)
+    own = known.form_of(kernel, hints, whole)
 
     def constructed_now() -> list[CpuLaunch]:
-        key = (*key_of(traced), others)
-        trace = trace_of(traced)
+        traced, usual, trace = own.form, own.usual, own.trace
         sizes = tuple(map(hint_of, traced.domain))
-        found = known.find(key, trace, sizes)
+        found = known.find(own, sizes)
         if found is not None:
             return found.launches
-        form, open_dimensions = hints(traced), still_traced
+        varying = _traced_dimensions(usual)
+        form, open_dimensions = hints(traced), _traced_dimensions(traced)
         table, query = table_of(form, None, varying, open_dimensions)
         if open_dimensions != varying and not keeps_bits(form, query):
             form, open_dimensions = hints(usual), varying
@@ -193,11 +231,13 @@ def schedule(
         construct = partial(construct_traced, decision, traced, form)
         with trace.recording() if trace is not None else nullcontext(Answers()) as answers:
             launches = construct()
-        known.add(key, _Known(sizes, launches, answers, reach, construct))
+        known.add(own, _Known(sizes, launches, answers, reach, construct))
         return launches
 
-    memo = Launches() if constructed is None else constructed
-    return [launch.bound(binding) for launch in memo.get(traced, others, constructed_now)]
+    memo = {} if constructed is None else constructed
+    if own.key not in memo:
+        memo[own.key] = constructed_now()
+    return known.bound(own, memo[own.key])
 
 
 def _decided(form: Kernel, table: Table, query: Any) -> tuple[CpuDecision, _Reach | None]:

@@ -38,7 +38,8 @@ from opendml.targets.cpu.machine_code import (
 from opendml.targets.cpu.native import HEADER, LAUNCH
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
-from opendml.targets.object_cache import plans_are_kept, read_object, write_object
+from opendml.targets.later import finish
+from opendml.targets.object_cache import plans_are_kept, read_object, write_later, write_object
 
 _KIND = "plan"
 
@@ -47,11 +48,12 @@ def known_plan(program: Program, threads: int | None) -> CpuParts:
     """Return the plan of a program: from the cache, or made now and written there."""
     if not plans_are_kept():
         return _made(program, threads)
+    finish()
     key = plan_key(program, threads)
     plan = read_plan(key)
     if plan is None:
-        plan = _made(program, threads)
-        write_plan(key, plan)
+        made = plan = _made(program, threads)
+        write_later(lambda: write_plan(key, made))
     lost = _lost_codes(plan)
     if lost:
         forget_codes(lost)
