@@ -35,7 +35,20 @@ def collection_paused() -> Iterator[None]:
         with _lock:
             _pauses.remove(thread)
             if not _pauses and _was_enabled:
+                _count_as_old()
                 gc.enable()
+
+
+def _count_as_old() -> None:
+    """Move all objects to the oldest generation, without looking for cycles among them.
+
+    Otherwise the next collection, of the young ones, would look at all that the blocks have made: 0.15 s for
+    BERT-base. A collection of the oldest generation still finds them. Objects that a program has frozen stay
+    so, because there is no other way to free them than for all.
+    """
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 def _go_on_in_child() -> None:

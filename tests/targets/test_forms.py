@@ -304,5 +304,6 @@ def test_a_bucket_of_sizes_decides_and_constructs_equal_layers_once(monkeypatch:
     for rows in (5, 6, 9, 13):
         model(np.ones((rows, 48), np.float32))
         buckets = 1 if rows < 8 else 2
-        # Plans of two buckets: the product and the softmax are decided and constructed once in each.
-        assert (len(decided), len(constructed)) == (2 * buckets, 2 * buckets)
+        # Plans of two buckets: the product and the softmax are decided once in each. Their choice for the
+        # softmax is the same, so its launches are, too.
+        assert (len(decided), len(constructed)) == (2 * buckets, 1 + buckets)

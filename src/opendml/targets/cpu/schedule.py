@@ -85,6 +85,8 @@ class _Known:
     launches: list[CpuLaunch]
     answers: Answers
     """The results of comparisons of sizes while the launches were constructed."""
+    choice: Hashable
+    """The choice, in plain numbers, and the innermost loop."""
     reach: _Reach | None
     construct: Callable[[], list[CpuLaunch]]
     """Constructs the launches for the present hints by the same choice."""
@@ -153,6 +155,17 @@ class KnownLaunches:
                 return known
         return None
 
+    def find_chosen(self, form: _TracedForm, sizes: tuple[int, ...], choice: Hashable) -> _Known | None:
+        """Return launches of an equal choice that serve sizes of the kernel's domain; None: there are none.
+
+        The own launches of these sizes would be the same.
+        """
+        for known in self._known.get(form.key, ()):
+            is_alike = known.choice == choice and _differ_little(known.sizes, sizes)
+            if is_alike and (form.trace is None or form.trace.has_answers(known.answers)):
+                return known
+        return None
+
     def add(self, form: _TracedForm, known: _Known) -> None:
         """Add launches of a form."""
         self._known.setdefault(form.key, []).append(known)
@@ -172,9 +185,11 @@ def _is_near(known: _Known, sizes: tuple[int, ...]) -> bool:
         return True
     if known.reach is None or not known.reach.covers(sizes):
         return False
-    if any(max(a, b) > _MOST_GROWTH * min(a, b) for a, b in zip(known.sizes, sizes, strict=True)):
-        return False
-    return all(_is_balanced(launch) for launch in known.launches)
+    return _differ_little(known.sizes, sizes) and all(map(_is_balanced, known.launches))
+
+
+def _differ_little(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    return all(max(a, b) <= _MOST_GROWTH * min(a, b) for a, b in zip(sizes, others, strict=True))
 
 
 def _is_balanced(launch: CpuLaunch) -> bool:
@@ -228,10 +243,15 @@ def schedule(
         decision, reach = _decisions.get(
             form, (*circumstances, varying, open_dimensions), lambda: _decided(form, table, query)
         )
-        construct = partial(construct_traced, decision, traced, form)
+        inner = innermost_loop_of(form)
+        choice = decision.path, inner
+        found = known.find_chosen(own, sizes, choice)
+        if found is not None:
+            return found.launches
+        construct = partial(construct_traced, decision, traced, inner)
         with trace.recording() if trace is not None else nullcontext(Answers()) as answers:
             launches = construct()
-        known.add(own, _Known(sizes, launches, answers, reach, construct))
+        known.add(own, _Known(sizes, launches, answers, choice, reach, construct))
         return launches
 
     memo = {} if constructed is None else constructed
@@ -282,9 +302,10 @@ def keeps_bits(kernel: Kernel, query: Any) -> bool:
     )
 
 
-def construct_traced(decision: CpuDecision, kernel: Kernel, hints: Kernel) -> list[CpuLaunch]:
-    """Return the launches of a kernel with traced sizes, as they were chosen for its hints."""
-    return decision.construct(table_of(kernel, innermost_loop_of(hints))[1])
+def construct_traced(decision: CpuDecision, kernel: Kernel, inner: int) -> list[CpuLaunch]:
+    """Return the launches of a kernel with traced sizes, as they were chosen for its hints, in which the
+    innermost loop has the number `inner`."""
+    return decision.construct(table_of(kernel, inner)[1])
 
 
 def scheduled(kernel: Kernel, varying: Varying = None) -> tuple[CpuDecision, list[CpuLaunch]]:

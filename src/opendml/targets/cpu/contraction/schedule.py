@@ -395,6 +395,10 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
             usual[form].offer(tiles, cost, place)
 
     for number, priced in sorted(enumerate(families), key=lambda each: each[1].family.least):
+        if priced.family.least // threads > max(nearly, 1.0) * cheapest.cost[0]:
+            break  # No tiles of this family and of those behind it are worth it.
+        if not may_sum_alike(priced.family, best):
+            continue
         forms = usual_forms(priced.family)
 
         def worth(
@@ -425,18 +429,27 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
 def sums_alike(tiles: Tiles, others: Tiles) -> bool:
     """Return whether two divisions into tiles add the same products in the same order, to the same bits.
     Integers may be added in any order."""
-    if tiles.roles.types[0] is not F32:
-        return tiles.roles.types == others.roles.types
-    is_amx = tiles.instructions.are_amx
+    if not may_sum_alike(tiles, others):
+        return False
+    is_same = tiles.roles.types[0] is not F32 or (tiles.viewed and others.viewed)
+    return bool(is_same) or tiles.depth == others.depth
+
+
+def may_sum_alike(of: Tiles | Family, others: Tiles) -> bool:
+    """Return whether tiles, or some of a family, may add the same products in the same order as others. Only
+    the depth of their parts is not compared."""
+    if of.roles.types[0] is not F32:
+        return of.roles.types == others.roles.types
+    is_amx = of.instructions.are_amx
     if is_amx != others.instructions.are_amx:
         return False
-    if is_amx and tiles.micro != others.micro:
+    if is_amx and of.micro != others.micro:
         # If a number cannot be split, all rows of its tile are multiplied by FMAs.
         return False
-    if tiles.viewed and others.viewed:
-        windows = tiles.viewed.image.taps == others.viewed.image.taps
-        return windows and tiles.roles.depth == others.roles.depth
-    return tiles.roles is others.roles and tiles.depth == others.depth
+    if of.viewed and others.viewed:
+        windows = of.viewed.image.taps == others.viewed.image.taps
+        return windows and of.roles.depth == others.roles.depth
+    return of.roles is others.roles
 
 
 def columns_of_all(best: Tiles, families: Sequence[Priced]) -> int:
