@@ -139,6 +139,12 @@ def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int
     )
 
 
+def _may_be_bundled(access: Access, step: int) -> bool:
+    """Return False for most accesses that are in no bundle."""
+    size = access.type.bytes
+    return access.buffer is not None and (type(step) is Size or 2 * size <= step <= WIDEST_BUNDLE * size)
+
+
 def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int, ...]]:
     """Return bundles of accesses, by their numbers, that together have all elements along a loop.
 
@@ -148,6 +154,8 @@ def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int,
         accesses: loads, or stores; of a mixture bundles may have both.
         steps: the bytes that each moves with a step of the loop.
     """
+    if not any(_may_be_bundled(*each) for each in zip(accesses, steps, strict=False)):
+        return []
     free = {access: number for number, access in reversed(list(enumerate(accesses)))}
     result = []
     for access in sorted(free, key=lambda access: hint_of(access.offset)):

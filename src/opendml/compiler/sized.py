@@ -9,6 +9,7 @@ from operator import is_
 from typing import Any, TypeVar
 
 from opendml.program.node import Node, ordered
+from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import Size, hint_of, is_traced, value_at
 
 T = TypeVar("T")
@@ -63,6 +64,10 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
     return tuple([each.name for each in fields(kind) if each.init]) if is_dataclass(kind) else ()
 
 
+_PLAIN = frozenset({int, bool, float, str, type(None), frozenset, ScalarType})
+"""Types of most data that has no traced numbers in it."""
+
+
 class _Replaced:
     """A function that replaces traced numbers within immutable data."""
 
@@ -72,12 +77,12 @@ class _Replaced:
 
     def __call__(self, data: Any) -> Any:
         kind = type(data)
-        if kind is int or data is None:
+        if kind in _PLAIN:
             return data
         if is_traced(data):
             return self._value_of(data)
         if kind is tuple:
-            items = [each if type(each) is int else self(each) for each in data]
+            items = [each if type(each) in _PLAIN else self(each) for each in data]
             return data if all(map(is_, items, data)) else tuple(items)
         if kind is dict:
             return {name: self(each) for name, each in data.items()}
@@ -86,8 +91,7 @@ class _Replaced:
         changed = {}
         for name in _names(data.__class__):
             old = getattr(data, name)
-            new = self(old)
-            if new is not old:
+            if type(old) not in _PLAIN and (new := self(old)) is not old:
                 changed[name] = new
         return replace(data, **changed) if changed else data
 

@@ -27,8 +27,9 @@ class GraphToWrite:
     """
 
     def __init__(self, maker: PlanMaker, facts: GraphFacts) -> None:
+        with maker.trace._lock:  # While a plan is made, the dimensions are those of its bucket.
+            self._dimensions = dict(maker.trace.dimensions)
         self._traced, self._guards, self._facts = maker.traced, maker.guards, facts
-        self._dimensions = maker.trace.dimensions
 
     def to_json(self, backend: DeviceBackend) -> dict[str, Any] | None:
         """Return the graph as JSON. None: it has no kernels with open sizes, or these have no form in JSON.

@@ -133,8 +133,11 @@ def key_text(value: object) -> str:
 
     Graphs are equal whatever their sizes.
     """
+    kind = type(value)
+    if kind is int or kind is bool:
+        return repr(value)
     if isinstance(value, Enum):
-        return value.name
+        return value._name_
     if is_dataclass(value):
         parts = [key_text(getattr(value, name)) for name in _names(value.__class__)]
         return f"{value.__class__.__name__}({', '.join(parts)})"
