@@ -186,10 +186,10 @@ def _shared_blocks(query: CpuQuery, choice: SharedBlocks) -> list[CpuLaunch]:
         readings = shared_readings(query.kernel, nest, choice.together)
         return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, choice.block, choice.chunk, readings)
     size = max(load.type.bytes for load, place in zip(query.kernel.loads, image.places, strict=True) if place)
-    columns, rows, together = hint_of(nest.inner.count), nest.rows[0].count, image.together
+    columns, rows, together = hint_of(nest.inner.count), hint_of(nest.rows[0].count), image.together
     block = min(choice.block, -(-columns // LINE) * LINE, image.columns_of(2 * together, size))
     most = max(together, min(choice.chunk, image.rows_of(min(columns, block), size)) // together * together)
-    chunk = -(-rows // (-(-rows // most) * together)) * together if isinstance(rows, int) else most
+    chunk = -(-rows // (-(-rows // most) * together)) * together
     return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, block, chunk, image)
 
 
