@@ -16,8 +16,9 @@ from opendml.compiler.kernel import Kernel
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.common.candidates import Estimate
+from opendml.targets.cpu import schedule_elements
 from opendml.targets.cpu.launch import CpuLaunch, query_of
-from opendml.targets.cpu.pattern import CopiedImage, CpuMode, ElementWalk
+from opendml.targets.cpu.pattern import IMAGE_BYTES, CopiedImage, CpuMode, ElementWalk
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from tests.targets.kernels import run_launches
@@ -216,6 +217,34 @@ def test_images_with_margins_are_copied_unless_they_are_wide_for_their_windows(
     (launch,) = launches(kernel_of(desc), "blocks of shared rows")
     rows = launch.pattern.walk_as(ElementWalk).shared_rows
     assert (len(rows.planes) if isinstance(rows, CopiedImage) else 0) == planes
+
+
+def test_a_copied_image_fits_for_all_sizes_that_share_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks: list[tuple[int, int]] = []
+
+    def noted(query: Any, nest: Any, mode: CpuMode, block: int, chunk: int, image: Any = None) -> Any:
+        if isinstance(image, CopiedImage):
+            blocks.append((block, chunk))
+        return constructed(query, nest, mode, block, chunk, image)
+
+    constructed = schedule_elements._blocks_of_rows
+    monkeypatch.setattr(schedule_elements, "_blocks_of_rows", noted)
+    random = np.random.default_rng(5)
+    filters = random.standard_normal((2, 1, 5, 5), np.float32)
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [1, 2, "height", "width"])
+    y = dml.convolution(x, graph.constant(filters), start_padding=[2, 2], end_padding=[2, 2], group_count=2)
+    model = graph.compile({"y": y}, "cpu")
+    for height, width in ((200, 40), (200, 63), (180, 64), (200, 33)):
+        image = random.standard_normal((1, 2, height, width), np.float32)
+        bare = dml.convolution(
+            image, filters, start_padding=[2, 2], end_padding=[2, 2], group_count=2, device="cpu"
+        )
+        np.testing.assert_array_equal(model(image)["y"], bare)
+    assert IMAGE_BYTES < (40 + 4) * (200 + 4) * 4
+    assert blocks
+    for block, chunk in blocks:
+        assert (block + 4) * (chunk + 4) * 4 <= IMAGE_BYTES
 
 
 def test_rows_that_read_nothing_in_common_are_computed_alone() -> None:

@@ -17,6 +17,8 @@ _MOST_ROWS, _MOST_LOADS = 8, 200
 _WIDE, _FEW_LOADS = 96, 16
 """Columns of an image from which on windows of few elements take longer with a copy: those of 3x3 on 112x112
 pixels take 1.1 times as long (Zen 3)."""
+_LEAST_COLUMNS = 16
+"""Columns of a block: an image is not copied in narrower parts."""
 _FARTHEST = 16
 """Rows between two elements of a window, at most."""
 
@@ -54,7 +56,7 @@ def copied_image(kernel: Kernel, nest: LoopNest) -> CopiedImage | None:
         )
         for number, (row, column) in places.items()
     }
-    return CopiedImage(
+    image = CopiedImage(
         search.strides,
         tuple(planes),
         tuple(map(found.get, range(len(kernel.loads)))),
@@ -62,6 +64,8 @@ def copied_image(kernel: Kernel, nest: LoopNest) -> CopiedImage | None:
         _together(list(found.values()), hint_of(nest.rows[0].count)),
         moving_alike(kernel),
     )
+    size = kernel.loads[next(iter(places))].type.bytes
+    return image if image.columns_of(2 * image.together, size) >= _LEAST_COLUMNS else None
 
 
 def _together(places: Sequence[ImagePlace], rows: int) -> int:

@@ -11,7 +11,7 @@ from opendml.compiler.loops import Loop, LoopNest
 from opendml.compiler.prices import operation_count
 from opendml.late_dataclass import dataclass
 from opendml.program.node import ordered
-from opendml.program.sizes import hint_of, least
+from opendml.program.sizes import hint_of, is_traced, least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.launch import nest_of
@@ -188,7 +188,9 @@ def _shared_blocks(query: CpuQuery, choice: SharedBlocks) -> list[CpuLaunch]:
     size = max(load.type.bytes for load, place in zip(query.kernel.loads, image.places, strict=True) if place)
     columns, rows, together = hint_of(nest.inner.count), hint_of(nest.rows[0].count), image.together
     block = min(choice.block, -(-columns // LINE) * LINE, image.columns_of(2 * together, size))
-    most = max(together, min(choice.chunk, image.rows_of(min(columns, block), size)) // together * together)
+    # Other sizes may have all columns of a block.
+    widest = block if is_traced(nest.inner.count) else min(columns, block)
+    most = max(together, min(choice.chunk, image.rows_of(widest, size)) // together * together)
     chunk = -(-rows // (-(-rows // most) * together)) * together
     return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, block, chunk, image)
 
