@@ -304,9 +304,12 @@ class Trace(Locked):
         except ArithmeticError:
             return False
 
-    def is_surely_at_least(self, polynomial: Polynomial, bound: int) -> bool:
-        """Return whether a range decides a comparison whose result need not be recorded."""
-        return self._answers is None and self.range(polynomial)[0] >= bound
+    def is_at_least(self, polynomial: Polynomial, bound: int) -> bool | None:
+        """Return the result of a comparison that ranges decide and that need not be recorded; else None."""
+        if self._answers is not None:
+            return None
+        least, greatest = self.range(polynomial)
+        return True if least >= bound else False if greatest < bound else None
 
     def note(self, relation: Relation, polynomial: Polynomial | None, answer: bool = True) -> None:
         """Record the result of a comparison within a block of `recording`."""
@@ -892,8 +895,8 @@ class Size(_Integer):
     def __ge__(self, other: Any) -> Any:
         if type(other) is float and math.isfinite(other):
             other = math.ceil(other)
-        if type(other) is int and self.trace.is_surely_at_least(self.polynomial, other):
-            return True
+        if type(other) is int and (known := self.trace.is_at_least(self.polynomial, other)) is not None:
+            return known
         difference = self._minus(other)
         if difference is None:
             return other == -math.inf if type(other) is float else NotImplemented
@@ -906,8 +909,8 @@ class Size(_Integer):
     def __le__(self, other: Any) -> Any:
         if type(other) is float and math.isfinite(other):
             other = math.floor(other)
-        if type(other) is int and self.trace.is_surely_at_least(self.polynomial, other + 1):
-            return False
+        if type(other) is int and (known := self.trace.is_at_least(self.polynomial, other + 1)) is not None:
+            return not known
         difference = self._minus(other)
         if difference is None:
             return other == math.inf if type(other) is float else NotImplemented
