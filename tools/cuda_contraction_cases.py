@@ -84,6 +84,12 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
         program = of_bfloat16(sizes, turned_a, turned_b)
         yield _case(f"BFLOAT16 copied {turned_a:d}{turned_b:d}", 40, program, mean=0x3F80, deviation=20)
     yield _case("FLOAT32 copied, few rows", 500, _product("FLOAT32", 13, 100, 500, False, True, 2))
+    for batch in (1, 3):
+        yield _case(f"FLOAT16 copied, {batch} of one row", 504, _product("FLOAT16", 1, 104, 504, batch=batch))
+    # The vector is the other operand.
+    yield _case("FLOAT16 copied, one column", 328, _product("FLOAT16", 136, 1, 328, True))
+    one_row = of_bfloat16((1, 72, 40))
+    yield _case("BFLOAT16 copied, one row", 40, one_row, mean=0x3F80, deviation=20)
     type, columns = "FLOAT16", Strided((1, 1, 72, 104), (0, 0, 1, 72))
     by_columns = _gemm(type, {"a": (1, 1, 72, 80), "b": (1, 1, 80, 104), "output": columns})
     yield _case(f"{type} copied, results by columns", 80, by_columns)

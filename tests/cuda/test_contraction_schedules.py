@@ -20,8 +20,8 @@ from opendml.targets.cuda.executable import _signed, plan
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
-from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_contraction import TILES, Shape, Tile, estimates
+from opendml.targets.cuda.schedule import _reductions_of_product, schedule
+from opendml.targets.cuda.schedule_contraction import TILES, CudaProductQuery, Shape, Tile, estimates
 from tests.cuda.compiled import CASES, MACHINES, aligned
 from tests.nodes import convolution, matrix_product, operands_of, program
 from tools.contraction_cases import convolution as convolution_form
@@ -55,8 +55,9 @@ def way(pattern: CudaPattern) -> str:
         (FLOAT32, (1024, 1024, 1024), "wgmma_parts 128x64"),
         (FLOAT32, (128, 768, 3072), "wgmma_parts 64x128 split"),
         (FLOAT32, (50176, 64, 147), "fma 64x64"),
-        (FLOAT32, (1, 4096, 4096), "fma 16x128 split"),
-        (FLOAT16, (1, 4096, 4096), "mma 16x128 split"),
+        (FLOAT32, (1, 4096, 4096), "reduction"),
+        (FLOAT16, (1, 4096, 4096), "wgmma 64x64"),
+        (FLOAT16, (1, 4100, 4100), "mma 16x128 split"),
         (FLOAT32, (1, 16, 16), "reduction"),
         (FLOAT32, (4096, 1, 4096), "reduction"),
         (FLOAT32, (16, 16, 16), "reduction"),
@@ -79,11 +80,21 @@ def test_matrix_products_take_the_cheapest_way(
 @pytest.mark.parametrize("type", [FLOAT32, FLOAT16])
 def test_a_transposed_matrix_times_a_vector_is_computed_in_tiles(type: ScalarType) -> None:
     """There are no loops over columns, along which results could lie."""
-    result = convert(matrix_product(type, (512, 1, 512), True), type)
-    for capability in MACHINES:
-        constants = dict(launch_of(result, 16, capability).pattern.constants)
+    shape = Shape(kernel_of(convert(matrix_product(type, (512, 1, 512), True), type)), [16] * 3)
+    for tile in filter(shape.takes, TILES):
+        constants = dict(shape.launch(tile, 1).pattern.constants)
         assert (constants["LOOPS_M"], constants["LOOPS_N"]) == (1, 0)
         assert constants["STORED_ALONG_ROWS"] == 0
+
+
+@pytest.mark.parametrize("rows", [3, 17])
+def test_sums_of_few_rows_with_the_same_elements_are_neighbours(rows: int) -> None:
+    """Then a matrix is read from memory once. More rows do not fit a block beside each other."""
+    left, right = source(0, FLOAT32, (rows, 1, 64)), source(1, FLOAT32, (1, 40, 64))
+    kernel = kernel_of(contraction(left, right, (2,)))
+    (_, query) = _reductions_of_product(CudaProductQuery(kernel, MACHINES[90], [16] * 3), None)
+    strides = [loop.strides[1] for loop in query.nest.groups]
+    assert strides == ([256, 0] if rows == 3 else [0, 256])
 
 
 def test_a_matrix_times_a_vector_of_counted_numbers_is_reduced() -> None:

@@ -164,6 +164,13 @@ def test_a_map_describes_the_operand_in_memory() -> None:
     assert (b.access, b.sizes, b.strides, b.box) == (1, (400, 200, 5), (800, 160000), (64, 64, 1))
 
 
+def test_the_row_of_a_vector_has_a_map_with_a_stride_that_is_not_used() -> None:
+    tile = next(each for each in WARPGROUP_TILES if (each.rows, each.columns) == (64, 64))
+    vector, matrix = launch_in(tile, half_product((1, 256, 512))).maps
+    assert (vector.sizes, vector.strides, vector.box) == ((512, 1), (16,), (64, 8))
+    assert (matrix.sizes, matrix.box) == ((256, 512), (64, 64))
+
+
 def test_boxes_reach_no_further_than_few_rows() -> None:
     a, b = launch_in(WARPGROUP_TILES[0], half_product((13, 512, 512), False, True)).maps
     assert (a.box, b.box) == ((64, 16), (64, WARPGROUP_TILES[0].columns))

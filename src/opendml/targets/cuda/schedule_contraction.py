@@ -75,11 +75,19 @@ _ROLES = ("batch", "m", "n", "k")
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
 """Instructions for each product that is summed without tiles, and more for each loop along k and each
 counter."""
-_ACROSS_CYCLES, _RESIDENT = 200, 2048
+_ACROSS_CYCLES, _RESIDENT = 90, 2048
 """Cycles that a thread waits for each product of sums that lie side by side, and the threads that a
-multiprocessor holds."""
+multiprocessor holds. For one row by 1024 x 1024 to 4096 x 4096 of FLOAT16 and FLOAT32 an H100 takes 0.5 to
+1.1 of the estimate."""
 _FEW_ACROSS_CYCLES = 60
 """The former for the sums of a few rows, of which threads have several (H100)."""
+
+_FEW_ROWS = 16
+"""Rows for which warps beside each other read the same elements of a matrix, at most; an estimate."""
+_ROW_CYCLES, _ROW_RATE, _FIRST_CACHE_RATE = 600, 10.0, 42.0
+"""Cycles in which warps of each such row wait, at most; elements of a small matrix that a multiprocessor
+takes in for it in a cycle; and bytes that it reads of its own (L1) cache in a cycle. They are fitted to 2, 4
+and 8 rows by 1024 x 1024 to 4096 x 4096 of FLOAT16 and FLOAT32 on an H100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +238,9 @@ def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[CudaTileC
     if is_product:
         return
     for tile in filter(shape.takes, TILES):
-        latency = _COMPUTED_LATENCY if any(side.steps for side in shape.sides) else None
+        latency = COPIED_LATENCY if shape.is_across else None
+        if any(side.steps for side in shape.sides):
+            latency = _COMPUTED_LATENCY
         steps = -(-shape.k // tile.depth)
         splits = 1
         while splits <= (1 if tile.copied else _MOST_SPLITS):
@@ -300,7 +310,7 @@ class Shape:
             tile.mode is self.mode
             and self.is_summed
             and self._are_read
-            and ((self.m > 1 and self.n > 1) or self._is_across)
+            and ((self.m > 1 and self.n > 1) or self.is_across)
             and all(count < 2**30 for count in (self.m, self.n, self.k, self.batch_count))
             and (not tile.copied or all(side.copied for side in self.sides))
         )
@@ -311,8 +321,8 @@ class Shape:
         return self._is_alone and self.contraction.type in _TYPES
 
     @cached_property
-    def _is_across(self) -> bool:
-        """Return whether a vector is multiplied by a matrix whose neighbours in memory are in other sums."""
+    def is_across(self) -> bool:
+        """True if a vector is multiplied by a matrix whose neighbours in memory are in other sums."""
         if (self.m > 1) is (self.n > 1) or not self._are_read:
             return False
         return not self.sides[0 if self.n == 1 else 1].along_k
@@ -330,28 +340,40 @@ class Shape:
         instructions = _REDUCED_INSTRUCTIONS + _LOOP_INSTRUCTIONS * loops
         sums = self.batch_count * self.m * self.n
         cycles = machine.operation_cycles(sums * self.k * instructions) / machine.cores
-        if self._is_across:
+        if self.is_across:
             cycles = max(cycles, self._across_cycles(machine, _ACROSS_CYCLES))
-        return cycles + self._matrix_cycles(machine) + _TILE_CYCLES
+        return self._with_matrix(cycles, machine) + _TILE_CYCLES
 
-    def _matrix_cycles(self, machine: CudaMachine) -> float:
-        """Return the cycles in which sums without tiles read a matrix once for each of a few rows.
+    def _with_matrix(self, cycles: float, machine: CudaMachine) -> float:
+        """Return the cycles in which sums without tiles also read a matrix for each of a few rows.
 
-        Where its neighbours in memory are in other sums, threads wait for each product, too. Without these
-        cycles, 2 rows of FLOAT16 by 1024 x 1024 took 8.1 us rather than 3.3, and MobileNetV2 of FLOAT32 334
-        rather than 236 (batch 1, H100).
+        Where sums run along memory, warps beside each other read the same elements, which then come from
+        memory once. Elsewhere threads wait for each product, too. Without these cycles, 2 rows of FLOAT16 by
+        1024 x 1024 took 8.1 us rather than 3.3, and MobileNetV2 of FLOAT32 334 rather than 236 (batch 1,
+        H100).
         """
         if min(self.m, self.n) < 2 or len(self.loops["k"]) != 1 or not self._are_read:
-            return 0.0
+            return cycles
         few, count, side = min(
             (self.m, self.n, self.sides[1]), (self.n, self.m, self.sides[0]), key=lambda each: each[0]
         )
         bytes = self.batch_count * count * self.k * side.load_bytes
         rate = machine.cache_rate if bytes <= machine.l2_bytes else machine.memory_rate
-        cycles = few * bytes / rate / machine.cores
+        reading = bytes / rate / machine.cores
         if not side.along_k:
-            cycles += self._across_cycles(machine, _FEW_ACROSS_CYCLES)
-        return cycles
+            return cycles + few * reading + self._across_cycles(machine, _FEW_ACROSS_CYCLES)
+        if few <= _FEW_ROWS:
+            each = min(_ROW_CYCLES, self.batch_count * count * self.k / _ROW_RATE / machine.cores)
+            return max(cycles, reading, few * (each + bytes / _FIRST_CACHE_RATE / machine.cores))
+        return cycles + few * reading
+
+    def is_over_few_rows(self, loop: Loop) -> bool:
+        """Return whether a loop is over few rows, each of which is multiplied by the same matrix."""
+        if not 1 < min(self.m, self.n) <= _FEW_ROWS:
+            return False
+        a, b = (loads_of([each]) for each in self.operands)
+        rows, matrix = (a, b) if self.m <= self.n else (b, a)
+        return any(loop.strides[each] for each in rows) and not any(loop.strides[each] for each in matrix)
 
     def _across_cycles(self, machine: CudaMachine, cycles: float) -> float:
         """Return the cycles of sums that lie side by side, whose threads wait `cycles` for each product."""

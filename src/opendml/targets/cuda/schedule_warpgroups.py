@@ -19,7 +19,7 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from opendml.across_forks import cached_property
-from opendml.compiler.kernel import Access, number_of
+from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.compiler.prices import operation_count
 from opendml.program.node import Node, Operation, ordered
@@ -160,6 +160,8 @@ class WarpgroupShape:
         self._exchanged = exchanged
         a, b = shape.operands
         m, n, k = (shape.loops[role] for role in ("m", "n", "k"))
+        if shape.mode is CudaMode.MMA and shape.is_across:
+            m, n = m or _loop_of_one(self.kernel, a), n or _loop_of_one(self.kernel, b)
         first = len(self.kernel.loads)
         is_along_m = m and n and self._is_contiguous(first, m[-1]) and not self._is_contiguous(first, n[-1])
         if bool(is_along_m) is not exchanged:
@@ -478,6 +480,12 @@ class WarpgroupShape:
         aligned = self._shape.alignments[number] % bytes == 0
         aligned = aligned and all(loop.strides[number] % bytes == 0 for loop in others)
         return Step.CONTIGUOUS if aligned else Step.STRIDED
+
+
+def _loop_of_one(kernel: Kernel, vector: Node) -> tuple[Loop, ...]:
+    """Return the loop over the only row of a vector, at the least distance that tensor maps take."""
+    loads = loads_of([vector])
+    return (Loop(1, tuple(ADDRESS_ALIGNMENT * (each in loads) for each in range(len(kernel.accesses)))),)
 
 
 class Bfloat16Shape(WarpgroupShape):
