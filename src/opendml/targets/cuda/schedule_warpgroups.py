@@ -74,6 +74,8 @@ _LEAST_STEP = 228
 _TILE_CYCLES, _STORE_RATE = 2250, 6.4
 """Cycles between the last products of a tile and the first of the next, without storing results, and results
 that a block stores in a cycle; fitted on an H100."""
+_ROUNDING_OPERATIONS = 10
+"""Operations that round a result to BFLOAT16, in place of which there is one instruction."""
 _JOIN_CYCLES, _JOIN_RATE = 1000, 24.0
 """Cycles in which blocks of a cluster exchange sums of a tile, and bytes that a block receives in a cycle;
 fitted on an H100."""
@@ -282,7 +284,10 @@ class WarpgroupShape:
             between += _SLICE_CYCLES + area * (1 + splits) / _SLICE_RATE
         begin, along_k = self.begin_cycles + _CLUSTER_CYCLES * (cluster > 1), steps * step
         if tile.turns:
-            return begin + rounds * max(along_k, (along_k + between) / 2) + between
+            # One warpgroup computes the last results: 512 x 3072 of 768 summands with GELU took 10.8 us
+            # rather than 8.8 (H100).
+            last = area * max(0, self._operations - _ROUNDING_OPERATIONS) / machine.operation_rate
+            return begin + rounds * max(along_k, (along_k + between) / 2) + between + last
         return begin + rounds * (along_k + between)
 
     @cached_property
