@@ -166,6 +166,18 @@ def test_few_keys_take_several_blocks_of_a_multiprocessor() -> None:
     assert dict(launch_of((600, 49, 65, 32, 32)).pattern.constants)["BLOCKS"] == 1
 
 
+@pytest.mark.parametrize(("keys", "blocks"), [(1024, 2), (4096, 1)])
+def test_queries_that_see_few_keys_take_two_blocks_of_a_multiprocessor(keys: int, blocks: int) -> None:
+    """At 4,096 keys the products, which three warpgroups of a block share, take most of the time."""
+    given = attended(*tensors(FLOAT16, (96, keys, keys, 64, 64)), scores=_hiding_later_keys)
+    (launch,) = launches(program(convert(given, FLOAT16)))
+    assert dict(launch.pattern.constants)["BLOCKS"] == blocks
+
+
+def _hiding_later_keys(scores: Node) -> Node:
+    return causal(scores, -math.inf)
+
+
 def test_a_mask_that_is_gathered_is_read_in_the_kernel() -> None:
     """Under a condition, as masks of transformers' models: an index may lie outside."""
 
@@ -326,12 +338,8 @@ def test_lengths_of_a_bucket_share_the_code_of_few_queries() -> None:
 
 def test_causal_tiles_come_in_bands_whose_keys_fit_the_cache() -> None:
     """In a band long tiles come first; it has a tile for each multiprocessor at least."""
-
-    def masked(scores: Node) -> Node:
-        return causal(scores, -math.inf)
-
     for queries, keys, heads in ((4096, 4096, 5), (1024, 1024, 23), (128, 4096, 64), (32768, 32768, 1)):
-        given = attended(*tensors(FLOAT16, (64, queries, keys, 128, 128)), scores=masked)
+        given = attended(*tensors(FLOAT16, (64, queries, keys, 128, 128)), scores=_hiding_later_keys)
         (launch,) = launches(program(convert(given, FLOAT16)))
         assert launch.values["band"] == heads
         assert launch.values["run_items"] == heads * launch.values["tiles_down"]

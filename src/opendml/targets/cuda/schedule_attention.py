@@ -69,6 +69,10 @@ _BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 its keys."""
 _PARTIAL_CYCLES = 800
 """Additional cycles of a tile of keys of which queries see a part; fitted on an H100."""
+_NOT_HIDDEN = 0.4
+"""Part of the cycles between tiles' products that remains if two blocks share a multiprocessor; fitted to
+causal attention of heads of 64 on an H100. Over 512 to 2,048 keys two blocks take 0.83 to 1.0 of the time of
+one, over 128 and 4,096 keys 1.07."""
 _FEW_ROWS = 64
 """Queries of the tile whose keys several blocks may share: those of one warpgroup."""
 _MOST_SLICES = 128
@@ -88,7 +92,8 @@ class AttentionTile:
     """A tile of `rows` queries of a block, 64 for each warpgroup, which reads `keys` keys at a time. Heads
     have at most `width` elements, and more than `width` - 64. `rate` is the percentage of the tensor
     cores' rate that is reached. A multiprocessor has several `blocks` if there are few keys, whose products
-    and weights follow each other."""
+    and weights follow each other. It has two if queries see few keys: one block begins and ends tiles beside
+    the products of the other."""
 
     rows: int
     keys: int
@@ -111,6 +116,7 @@ class AttentionTile:
 ATTENTION_TILES = (
     AttentionTile(_FEW_ROWS, 64, 64, 35, blocks=3),
     AttentionTile(_FEW_ROWS, 128, 64, 35),
+    AttentionTile(_FEW_ROWS, 128, 64, 44, blocks=2),
     AttentionTile(_FEW_ROWS, 128, 128, 50),
     AttentionTile(_FEW_ROWS, 96, 192, 50),
     AttentionTile(_FEW_ROWS, 64, 256, 50),
@@ -253,10 +259,17 @@ class AttentionShape:
         """Return whether a tile is large enough: one warpgroup is for few queries, or for a device that other
         tiles do not fill."""
         tiles = self.batch_count * -(-self._row_count // _MOST_ROWS)
+        if self._shares_multiprocessor(tile):
+            return True
         # Weights of two parts take more registers than several blocks leave.
-        if tile.blocks > 1 and (self._keys.count > tile.keys or self._parts > 1):
+        if tile.blocks > 1 and (self._keys.count > tile.keys or self._parts > 1 or tile.keys > _FEW_ROWS):
             return False
         return tile.rows > _FEW_ROWS or self._has_few_rows or tiles < machine.multiprocessors
+
+    def _shares_multiprocessor(self, tile: AttentionTile) -> bool:
+        """Return whether two blocks, whose queries see few keys, hide each other's first and last steps."""
+        is_pair = tile.blocks == 2 and self._parts == 1 and self._keys.count > 2 * tile.keys
+        return is_pair and self._hides and not self._has_few_rows
 
     def takes(self, tile: AttentionTile, machine: CudaMachine) -> bool:
         """Return whether a tile is for heads of this size, and fits in shared memory."""
@@ -294,7 +307,9 @@ class AttentionShape:
         each = tile.rows * tile.keys * sum(self.padded) / (tile.rate / 100 * machine.half_products)
         if self._has_few_rows:
             return self._slices(tile, machine)[1]
-        between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
+        between: float = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
+        if self._shares_multiprocessor(tile):
+            between *= _NOT_HIDDEN
         full, rest = divmod(self._row_count, tile.rows)
         last = _IDLE + (1 - _IDLE) * -(-rest // 64) * 64 / tile.rows
         # If there are many tiles, price a sample of them.
