@@ -330,6 +330,43 @@ def test_packed_images_are_copied_before_the_convolution_and_constant_weights_on
     assert found.prepared[0].recipe.constants == (1,)
 
 
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+def test_a_convolution_stores_what_a_copy_would_with_channels_last() -> None:
+    program = graph_program(_with_channels_behind_pixels, *_INPUTS)
+    assert len(planned(program, "sm_90").kernels.kernels) == 1
+    case = Case("convolution with channels last", program, deviation=0.5, absolute=1e-2)
+    with emulated():
+        error, used = worst_of(case, schedule)
+    assert used == ["wgmma_windows"]
+    assert error <= 1
+
+
+_INPUTS = [("FLOAT16", channels_last_of(each)) for each in ((2, 64, 7, 7), (72, 64, 3, 3))]
+"""Images, and filters of 3 x 3."""
+
+
+def _with_channels_behind_pixels(images: Any, filters: Any) -> Any:
+    found = dml.convolution(images, filters, start_padding=[1, 1], end_padding=[1, 1])
+    return found.permute(0, 2, 3, 1)
+
+
+def test_a_result_that_would_lie_along_matrices_is_copied() -> None:
+    def graph(a: Any, b: Any) -> Any:
+        return dml.gemm(a, b).permute(0, 2, 3, 1)
+
+    inputs = [("FLOAT16", (1, 64, 128, 64)), ("FLOAT16", (1, 64, 64, 128))]
+    assert len(planned(graph_program(graph, *inputs), "sm_90").kernels.kernels) == 2
+
+
+def test_a_result_that_others_read_is_copied() -> None:
+    def graph(images: Any, filters: Any) -> Any:
+        found = dml.convolution(images, filters, start_padding=[1, 1], end_padding=[1, 1])
+        return found.permute(0, 2, 3, 1), found
+
+    kernels = planned(graph_program(graph, *_INPUTS), "sm_90").kernels.kernels
+    assert sorted(len(kernel.axes) > 0 for kernel in kernels) == [False, True]
+
+
 def test_kernels_of_equal_form_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channels_last, "_known", Memo())
     judged: list[Shape] = []

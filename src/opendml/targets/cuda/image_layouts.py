@@ -10,10 +10,13 @@ float16 0.92 (batch 32).
 
 An element-wise kernel that reads images with channels last stores them so for products. It need not transpose
 them then, and reads several channels of a pixel at once, such as those that upsampling mixes.
+
+A convolution whose result only a copy reads, which stores it with channels last, stores it so itself.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -26,7 +29,9 @@ from opendml.targets.cuda.channels_last import copies_of
 from opendml.targets.cuda.contraction_source import contraction_of, stored_of
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.rolled_windows import as_depthwise, rolled_if_large
+from opendml.targets.cuda.schedule_contraction import Shape
 from opendml.targets.cuda.schedule_depthwise import is_depthwise
+from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
 from opendml.targets.cuda.windows import bounds_of
 
@@ -39,6 +44,7 @@ def with_images_channels_last(sequence: KernelSequence, machine: CudaMachine) ->
     which each channel has a convolution of its own."""
     if not machine.multiplies_by_warpgroups or sequence.repeats:
         return sequence
+    sequence = _without_copies_of_results(sequence, machine)
     kernels = list(sequence.kernels)
     users: dict[int, set[int]] = {}
     for number, kernel in enumerate(kernels):
@@ -60,6 +66,66 @@ def with_images_channels_last(sequence: KernelSequence, machine: CudaMachine) ->
                 continue
             done = considered
     return replace(sequence, kernels=kernels)
+
+
+def _without_copies_of_results(sequence: KernelSequence, machine: CudaMachine) -> KernelSequence:
+    """Return the kernels without copies of images that a convolution by warpgroups can store itself."""
+    kernels, temporaries = list(sequence.kernels), dict(sequence.temporaries)
+    for copy in sequence.kernels:
+        load, store = copy.accesses[0], copy.accesses[-1]
+        is_copy = copy.values[0].operation is Operation.SOURCE and not copy.values[0].operands
+        if not is_copy or len(copy.accesses) != 2 or load.buffer not in temporaries:
+            continue
+        # The copy reads the whole temporary, and nobody else does.
+        whole = math.prod(copy.domain) * load.type.bytes == temporaries[load.buffer]
+        own = [each for each in kernels if any(a.buffer == load.buffer for a in each.accesses)]
+        if not whole or len(own) != 2 or own[1] is not copy or store.buffer in temporaries:
+            continue
+        stored = _storing_as(own[0], copy)
+        if stored is not None and _takes_warpgroups(stored, machine):
+            kernels = [stored if each is own[0] else each for each in kernels if each is not copy]
+            del temporaries[load.buffer]
+    return replace(sequence, kernels=kernels, temporaries=temporaries)
+
+
+def _takes_warpgroups(kernel: Kernel, machine: CudaMachine) -> bool:
+    """Return whether warpgroups compute a kernel, with copies of operands or without, and its results are
+    contiguous along rows or columns."""
+    if kind_of(kernel) is not KernelKind.CONTRACTION:
+        return False
+    shape, first = Shape(kernel, [ADDRESS_ALIGNMENT] * len(kernel.accesses)), len(kernel.loads)
+    along = [loop.strides[first] for role in ("m", "n") for loop in shape.loops[role][-1:]]
+    if kernel.stores[0].type.bytes not in along:
+        return False
+    return bool(copies_of(kernel, machine).each) or any(True for _ in warpgroup_tiles(shape, machine))
+
+
+def _storing_as(kernel: Kernel, copy: Kernel) -> Kernel | None:
+    """Return a kernel that stores what a copy stores of its result; None if the copy's strides have no
+    equivalent."""
+    (load,), (store,) = copy.loads, copy.stores
+    stores, moved = list(kernel.stores), zip(load.strides, store.strides, copy.domain, strict=True)
+    steps = [(before, after, count) for before, after, count in moved if count > 1]
+    for number, own in enumerate(kernel.stores):
+        if own.buffer != load.buffer:
+            continue
+        strides = [
+            0 if not stride else _step_after(steps, stride, count)
+            for stride, count in zip(own.strides, kernel.domain, strict=True)
+        ]
+        if own.offset != load.offset or None in strides:
+            return None
+        stores[number] = replace(store, strides=tuple(each or 0 for each in strides))
+    return replace(kernel, stores=tuple(stores))
+
+
+def _step_after(steps: Iterable[tuple[int, int, int]], stride: int, count: int) -> int | None:
+    """Return the stride of a loop in the order after some steps, from that before; None if it spans several
+    of them."""
+    for before, after, own in steps:
+        if 0 < before <= stride and stride % before == 0 and stride * count <= before * own:
+            return stride // before * after
+    return None
 
 
 def _has_depthwise_kernel(kernel: Kernel, machine: CudaMachine) -> bool:
