@@ -286,7 +286,7 @@ class WarpgroupShape:
         if tile.turns:
             # One warpgroup computes the last results: 512 x 3072 of 768 summands with GELU took 10.8 us
             # rather than 8.8 (H100).
-            last = area * max(0, self._operations - _ROUNDING_OPERATIONS) / machine.operation_rate
+            last = area * self._costly_operations / machine.operation_rate
             return begin + rounds * max(along_k, (along_k + between) / 2) + between + last
         return begin + rounds * (along_k + between)
 
@@ -296,6 +296,15 @@ class WarpgroupShape:
         known = {id(self._shape.contraction)}
         nodes = ordered(self.kernel.values, known)
         return operation_count(node.operation for node in nodes if node.operands and id(node) not in known)
+
+    @cached_property
+    def _costly_operations(self) -> int:
+        """Operations beyond those that round results to BFLOAT16, or beyond few others."""
+        rounded = sum(
+            node.operation is Operation.CONVERT and node.type is ScalarType.UINT16
+            for node in ordered(self.kernel.values)
+        )
+        return max(0, self._operations - _ROUNDING_OPERATIONS * max(1, rounded))
 
     def _line_factor(self, load: int) -> float:
         """Return the bytes that are read of an operand, over those that it has."""
