@@ -43,14 +43,14 @@ class AmxChainCode(ChainCode):
     def lay_out_products(self, chaining: Chaining) -> None:
         depth, keys = chaining.a.depth, chaining.keys
         self._splitter = Splitter(self.code, _MAGNITUDES)
-        self._queries = packer_of(self.a, self, _MAGNITUDES)
-        self._keys = packer_of(self.b, self, _MAGNITUDES, "split_keys")
-        self._values = packer_of(self.weighted, self, _MAGNITUDES, "split_values")
+        self._query_packer = packer_of(self.query_packing, self, _MAGNITUDES)
+        self._key_packer = packer_of(self.key_packing, self, _MAGNITUDES, "split_keys")
+        self._value_packer = packer_of(self.value_packing, self, _MAGNITUDES, "split_values")
         self._key_bytes, self._value_bytes = (
             bf16_bytes(operand.columns, operand.depth) for operand in (chaining.b, chaining.weighted)
         )
-        self.b_scratch = self._bytes(self.across // self.width * self._key_bytes)
-        self.weighted_scratch = self._bytes(self.result_columns // self.result_width * self._value_bytes)
+        self.key_scratch = self._bytes(self.key_columns // self.width * self._key_bytes)
+        self.value_scratch = self._bytes(self.result_columns // self.result_width * self._value_bytes)
         self._weights = PartLayout(self.rows // REGISTER_ROWS, keys, _MAGNITUDES)
         self._weights_scratch = self._bytes(bf16_bytes(self.rows, keys))
         module, result_bytes = self.function.module, self.result_width * F32.bytes
@@ -68,19 +68,20 @@ class AmxChainCode(ChainCode):
         return self.reserve(F32, count // F32.bytes)
 
     def panel_bytes(self) -> ir.Value:
-        return I64(self.panels.part_bytes(self.lanes))
+        return I64(self.query_layout.part_bytes(self.lanes))
 
     def pack_queries(self, panel: ir.Value, rows: Range) -> None:
-        self._queries.pack(self.panel_at(panel), rows, (I64(0), self.depth))
+        self._query_packer.pack(self.panel_at(panel), rows, (I64(0), self.depth))
 
     def pack_keys(self, keys: Range) -> None:
         depth, values = (I64(0), self.depth), (I64(0), self.inner)
         parts = (
-            (self._keys, self.b_scratch, self.width, self._key_bytes, keys, depth),
-            (self._values, self.weighted_scratch, self.result_width, self._value_bytes, values, keys),
+            (self._key_packer, self.key_scratch, self.width, self._key_bytes, keys, depth),
+            (self._value_packer, self.value_scratch, self.result_width, self._value_bytes, values, keys),
         )
         for packer, scratch, width, tile_bytes, (first, last), products in parts:
-            with self.code.loop(I64(0), self.a.parts(self.builder.sub(last, first), width)) as tile:
+            tiles = self.query_packing.parts(self.builder.sub(last, first), width)
+            with self.code.loop(I64(0), tiles) as tile:
                 start = self.builder.add(first, self.builder.mul(tile, I64(width)))
                 stop = self.code.minimum(self.builder.add(start, I64(width)), last)
                 place = self.code.offset(scratch, self.builder.mul(tile, I64(tile_bytes)))
@@ -89,7 +90,7 @@ class AmxChainCode(ChainCode):
     def multiply_panel(self, panel: ir.Value, rows: Range, keys: Range) -> None:
         a = self.panel_at(panel)
         with self.tiles_of_scores(keys) as (tile, c):
-            b = self.code.offset(self.b_scratch, self.builder.mul(tile, I64(self._key_bytes)))
+            b = self.code.offset(self.key_scratch, self.builder.mul(tile, I64(self._key_bytes)))
             operands = [a, b, c, c, I64(self.pitch), self.depth, I1(0), self._scratch]
             self.builder.call(self.multiply, operands)
 
@@ -126,7 +127,7 @@ class AmxChainCode(ChainCode):
         count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
         self.builder.store(I32(0), self._weights_scratch)
         with self.tiles_of_results() as tile:
-            b = self.code.offset(self.weighted_scratch, self.builder.mul(tile, I64(self._value_bytes)))
+            b = self.code.offset(self.value_scratch, self.builder.mul(tile, I64(self._value_bytes)))
             c = self.result_at(results, tile, I64(0))
             operands = [self._weights_scratch, b, c, c, pitch, count, adds, self._scratch]
             self.builder.call(self.add_weighted, operands)

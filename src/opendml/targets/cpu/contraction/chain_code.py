@@ -37,9 +37,9 @@ _WEIGHT = weight(*(source(number, F32) for number in range(4)))
 _FACTOR = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - source(1, F32)))
 """The factor of a weight relative to one number for that relative to another."""
 
-_BLIND = 2.0
-"""The state of a row that is computed again because its weights are NaN. State 1.0: its results are not
-finite. State 0.0: it is done."""
+_DONE, _NOT_FINITE, _BLIND = 0.0, 1.0, 2.0
+"""The states of a row: it is stored, or computed again because its results are not finite, or because its
+weights are NaN."""
 
 Weigh = Callable[[ir.Value, ir.Value | None], ir.Value]
 """Emits the weights of a vector of keys, from an index on. Weights outside a mask are zero."""
@@ -56,26 +56,26 @@ class ChainCode(KernelCode):
         super().__init__(code, pattern)
         chaining = pattern.walk_as(Chaining)
         first = self.layout.length
-        self.a = PackingCode(code, chaining.a, first)
-        first += self.a.layout.length
-        self.b = PackingCode(code, chaining.b, first)
-        first += self.b.layout.length
+        self.query_packing = PackingCode(code, chaining.a, first)
+        first += self.query_packing.layout.length
+        self.key_packing = PackingCode(code, chaining.b, first)
+        first += self.key_packing.layout.length
         self.scores = ScoresCode(code, chaining.scores, first)
         first += self.scores.layout.length
-        self.weighted = PackingCode(code, chaining.weighted, first)
-        self.panels, self.keys, self.rows = chaining.a, chaining.keys, chaining.micro.rows
-        self.depth = self.a.elements
+        self.value_packing = PackingCode(code, chaining.weighted, first)
+        self.query_layout, self.keys_together, self.rows = chaining.a, chaining.keys, chaining.micro.rows
+        self.depth = self.query_packing.elements
         by_keys = (
-            (self.b, chaining.b.packing.along_depth),
-            (self.weighted, not chaining.weighted.packing.along_depth),
+            (self.key_packing, chaining.b.packing.along_depth),
+            (self.value_packing, not chaining.weighted.packing.along_depth),
         )
         self._prefetched = [part for part, lies_by_keys in by_keys if lies_by_keys]
         """The operands in which each key has a part of the memory of its own."""
-        self._prefetched_queries = [self.a] if chaining.a.packing.along_depth else []
+        self._prefetched_queries = [self.query_packing] if chaining.a.packing.along_depth else []
         self.total = _sums_of(self)
         self._lay_out(chaining)
-        self.again = self.code.local(I64)
-        """The number of rows that are computed once more."""
+        self.open_rows = self.code.local(I64)
+        """A variable: the number of rows that are not stored yet."""
         self.weigh_by: tuple[ir.Value, ...] = ()
         self.equal_weights: tuple[ir.Value, ...] = ()
         """A weight of at most one over the keys for queries without weights of their own, and one over it."""
@@ -86,12 +86,11 @@ class ChainCode(KernelCode):
         self.width, self.result_width = (
             each.vectors * lanes for each in (chaining.micro, chaining.weighting)
         )
-        across, result_columns = (
+        self.key_columns, self.result_columns = (
             -(-count // width) * width for count, width in ((keys, self.width), (widest, self.result_width))
         )
-        self.across, self.result_columns = across, result_columns
-        self.pitch = odd_lines(across + lanes)
-        self.a_scratch, self.first_results, self.second_results = (
+        self.pitch = odd_lines(self.key_columns + lanes)
+        self.query_scratch, self.first_results, self.second_results = (
             self.reserve(F32, chaining.elements) for _ in range(3)
         )
         self.results_scratch = self.first_results
@@ -99,14 +98,14 @@ class ChainCode(KernelCode):
         self.greatest_scratch = self.reserve(F32, chaining.elements // lanes)
         self.sums_scratch = self.reserve(F32, chaining.elements)
         self.factors_scratch = self.reserve(F32, -(-self.rows // lanes) * lanes)
-        self.again_scratch = self.reserve(F32, chaining.elements // lanes)
+        self.states_scratch = self.reserve(F32, chaining.elements // lanes)
         self.lay_out_products(chaining)
 
     def lay_out_products(self, chaining: Chaining) -> None:
         """Take scratch memory for packed keys and values, and create the micro-kernels."""
         lanes, size = self.lanes, F32.bytes
-        self.b_scratch = self.reserve(F32, self.across * (chaining.widest + lanes))
-        self.weighted_scratch = self.reserve(F32, self.result_columns * (chaining.keys + lanes))
+        self.key_scratch = self.reserve(F32, self.key_columns * (chaining.widest + lanes))
+        self.value_scratch = self.reserve(F32, self.result_columns * (chaining.keys + lanes))
         (_, a_pitch), result_pitch = chaining.a.strides(lanes), self.result_width * size
         self.multiply = self._micro_kernel(
             "products", chaining.micro, Strides(size, a_pitch, self.width * size, self.pitch)
@@ -145,16 +144,16 @@ class ChainCode(KernelCode):
     def begin_group(self, group: ir.Value) -> tuple[Pointers, Values]:
         """Go to a group. Return the pointers of the epilogue, and the values known there."""
         pointers = self.group_pointers(group)
-        for part in (self.a, self.b, self.scores, self.weighted):
+        for part in (self.query_packing, self.key_packing, self.scores, self.value_packing):
             part.begin(group)
         return pointers, self.evaluate(Level.GROUP, 1, pointers, {})
 
     def in_rounds(self, item: ir.Value, group: ir.Value, queries: Range) -> None:
         """Compute some queries of a group, and those again whose results are not finite."""
         pointers, known = self.begin_group(group)
-        self.code.set(self.again, I64(1))
+        self.code.set(self.open_rows, I64(1))
         with self.code.loop(I64(0), I64(2)) as times, self.builder.if_then(self.has_rows()):
-            self.code.set(self.again, I64(0))
+            self.code.set(self.open_rows, I64(0))
             again = self.builder.icmp_signed("!=", times, I64(0))
             self.weigh_by = self.begin_weights(again)
             self.results_scratch = self.builder.select(again, self.second_results, self.first_results)
@@ -162,7 +161,7 @@ class ChainCode(KernelCode):
 
     def has_rows(self) -> ir.Value:
         """Return whether there are rows to compute."""
-        return self.builder.icmp_signed("!=", self.code.get(self.again), I64(0))
+        return self.builder.icmp_signed("!=", self.code.get(self.open_rows), I64(0))
 
     def attend_all(
         self, item: ir.Value, queries: Range, pointers: Pointers, known: Values, again: ir.Value
@@ -182,12 +181,12 @@ class ChainCode(KernelCode):
         """Compute the results of a block of queries with a span of keys."""
         first, last = queries
         count = self.builder.sub(last, first)
-        panels = self.a.parts(count, self.rows)
+        panels = self.query_packing.parts(count, self.rows)
         self._begin(first, last, panels)
-        parts = self.a.parts(self.builder.sub(span[1], span[0]), self.keys)
+        parts = self.query_packing.parts(self.builder.sub(span[1], span[0]), self.keys_together)
         with self.code.loop(I64(0), parts) as part:
-            begin = self.builder.add(span[0], self.builder.mul(part, I64(self.keys)))
-            keys = begin, self.code.minimum(self.builder.add(begin, I64(self.keys)), span[1])
+            begin = self.builder.add(span[0], self.builder.mul(part, I64(self.keys_together)))
+            keys = begin, self.code.minimum(self.builder.add(begin, I64(self.keys_together)), span[1])
             is_last = self.builder.icmp_signed("==", keys[1], span[1])
             self.pack_keys(keys)
             following = self.following(item, keys, is_last)
@@ -215,7 +214,7 @@ class ChainCode(KernelCode):
             for vector in self._vectors():
                 lowest = number(F32, self.lanes, -math.inf)
                 self.code.store(self.state_at(self.greatest_scratch, panel, vector), lowest, F32)
-            self.a.clear(self.sums_at(panel, I64(0)), I64(self.rows * self.lanes))
+            self.query_packing.clear(self.sums_at(panel, I64(0)), I64(self.rows * self.lanes))
 
     def _vectors(self) -> Iterator[ir.Value]:
         """Yield the first row of each vector of a panel's rows."""
@@ -233,16 +232,16 @@ class ChainCode(KernelCode):
 
     def panel_at(self, panel: ir.Value) -> ir.Value:
         """Return where a panel of queries lies."""
-        return self.code.offset(self.a_scratch, self.builder.mul(panel, self.panel_bytes()))
+        return self.code.offset(self.query_scratch, self.builder.mul(panel, self.panel_bytes()))
 
     def panel_bytes(self) -> ir.Value:
         """Return the bytes from one panel of queries to the next, with those that packing may write."""
         columns = self.builder.add(self.depth, I64(self.lanes))
-        return self.builder.mul(columns, I64(self.panels.strides(self.lanes)[1]))
+        return self.builder.mul(columns, I64(self.query_layout.strides(self.lanes)[1]))
 
     def results_at(self, panel: ir.Value, scratch: ir.Value | None = None) -> ir.Value:
         """Return where the results of a panel lie, tile by tile."""
-        tiles = self.a.parts(self.inner, self.result_width)
+        tiles = self.query_packing.parts(self.inner, self.result_width)
         before = self.builder.mul(panel, self.builder.mul(tiles, I64(self._tile_elements)))
         return self.element(self.results_scratch if scratch is None else scratch, before)
 
@@ -251,50 +250,50 @@ class ChainCode(KernelCode):
         """The elements of a tile of results."""
         return self.rows * self.result_width
 
-    def _b_bytes(self) -> ir.Value:
+    def _key_tile_bytes(self) -> ir.Value:
         """Return the bytes from one tile of the keys to the next."""
         rows = self.builder.add(self.depth, I64(self.lanes))
         return self.builder.mul(rows, I64(self.width * F32.bytes))
 
-    def _b_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
+    def _key_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
         """Return the place of an element of the keys."""
         tile, within = self.code.split(column, [I64(0), I64(self.width)])
-        place = self.code.offset(self.b_scratch, self.builder.mul(tile, self._b_bytes()))
-        return self.b.rows_at(place, self.width * F32.bytes)(row, within)
+        place = self.code.offset(self.key_scratch, self.builder.mul(tile, self._key_tile_bytes()))
+        return self.key_packing.rows_at(place, self.width * F32.bytes)(row, within)
 
     @property
-    def _weighted_bytes(self) -> int:
+    def _value_tile_bytes(self) -> int:
         """The bytes from one tile of the values to the next."""
-        return (self.keys + self.lanes) * self.result_width * F32.bytes
+        return (self.keys_together + self.lanes) * self.result_width * F32.bytes
 
-    def _weighted_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
+    def _value_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
         """Return the place of an element of the values."""
         tile, within = self.code.split(column, [I64(0), I64(self.result_width)])
-        place = self.code.offset(self.weighted_scratch, self.builder.mul(tile, I64(self._weighted_bytes)))
-        return self.weighted.rows_at(place, self.result_width * F32.bytes)(row, within)
+        place = self.code.offset(self.value_scratch, self.builder.mul(tile, I64(self._value_tile_bytes)))
+        return self.value_packing.rows_at(place, self.result_width * F32.bytes)(row, within)
 
     # Products
 
     def pack_queries(self, panel: ir.Value, rows: Range) -> None:
         """Pack a panel of queries."""
-        self.a.pack_a(self.panel_at(panel), rows, (I64(0), self.depth))
+        self.query_packing.pack_a(self.panel_at(panel), rows, (I64(0), self.depth))
 
     def pack_keys(self, keys: Range) -> None:
         """Pack some keys and their values."""
-        self.b.pack_b(self._b_at, self.width, keys, (I64(0), self.depth))
-        self.weighted.pack_b(self._weighted_at, self.result_width, (I64(0), self.inner), keys)
+        self.key_packing.pack_b(self._key_at, self.width, keys, (I64(0), self.depth))
+        self.value_packing.pack_b(self._value_at, self.result_width, (I64(0), self.inner), keys)
 
     def multiply_panel(self, panel: ir.Value, rows: Range, keys: Range) -> None:
         """Compute the products of the rows of a panel of queries and some keys."""
         a = self.panel_at(panel)
         with self.tiles_of_scores(keys) as (tile, c):
-            b = self.code.offset(self.b_scratch, self.builder.mul(tile, self._b_bytes()))
+            b = self.code.offset(self.key_scratch, self.builder.mul(tile, self._key_tile_bytes()))
             self.builder.call(self.multiply, [a, b, c, c, I64(self.pitch), self.depth, I1(0)])
 
     @contextmanager
     def tiles_of_scores(self, keys: Range) -> Iterator[tuple[ir.Value, ir.Value]]:
         """Loop over the tiles of some keys: yields the tile and where its scores lie."""
-        tiles = self.a.parts(self.builder.sub(keys[1], keys[0]), self.width)
+        tiles = self.query_packing.parts(self.builder.sub(keys[1], keys[0]), self.width)
         with self.code.loop(I64(0), tiles) as tile:
             yield tile, self.element(self.scores_scratch, self.builder.mul(tile, I64(self.width)))
 
@@ -311,7 +310,7 @@ class ChainCode(KernelCode):
         """Add the contribution of some keys to the rows of a panel's results if it `adds`, else store it."""
         count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
         with self.tiles_of_results() as tile:
-            b = self.code.offset(self.weighted_scratch, self.builder.mul(tile, I64(self._weighted_bytes)))
+            b = self.code.offset(self.value_scratch, self.builder.mul(tile, I64(self._value_tile_bytes)))
             c = self.result_at(results, tile, I64(0))
             self.builder.call(self.add_weighted, [self.scores_scratch, b, c, c, pitch, count, adds])
 
@@ -327,7 +326,7 @@ class ChainCode(KernelCode):
         group, chunk = self.code.split(self.builder.select(is_last, later, item), [I64(0), self.chunks])
         first, last = self.chunk_range(chunk, self.units)
         start = self.builder.select(is_last, I64(0), keys[1])
-        stop = self.code.minimum(self.builder.add(start, I64(self.keys)), self.elements)
+        stop = self.code.minimum(self.builder.add(start, I64(self.keys_together)), self.elements)
         return group, (start, stop), (first, self.builder.select(is_last, last, first))
 
     def prefetch(
@@ -374,13 +373,13 @@ class ChainCode(KernelCode):
 
     def _are_blind(self, panel: ir.Value, row: ir.Value, again: ir.Value) -> ir.Value:
         """Return which rows from one on have no weights, when they are computed again."""
-        state = self.code.load(self.state_at(self.again_scratch, panel, row), F32, self.lanes)
+        state = self.code.load(self.state_at(self.states_scratch, panel, row), F32, self.lanes)
         found = self.builder.fcmp_ordered("==", state, number(F32, self.lanes, _BLIND))
         return self.builder.and_(found, self.code.broadcast(again))
 
     def _is_blind(self, panel: ir.Value, row: ir.Value, again: ir.Value) -> ir.Value:
         """Return whether a row has no weights, when it is computed again."""
-        state = self.code.load(self.state_at(self.again_scratch, panel, row), F32, 1)
+        state = self.code.load(self.state_at(self.states_scratch, panel, row), F32, 1)
         found = self.builder.fcmp_ordered("==", state, number(F32, 1, _BLIND))
         return self.builder.and_(found, again)
 
@@ -440,7 +439,7 @@ class ChainCode(KernelCode):
 
     def tiles_of_results(self) -> AbstractContextManager[ir.Value]:
         """Loop over the tiles of results."""
-        return self.code.loop(I64(0), self.a.parts(self.inner, self.result_width))
+        return self.code.loop(I64(0), self.query_packing.parts(self.inner, self.result_width))
 
     def result_at(self, results: ir.Value, tile: ir.Value, row: ir.Value) -> ir.Value:
         """Return where a row of a tile of a panel's results lies."""
@@ -475,8 +474,7 @@ class ChainCode(KernelCode):
         it is stored if all results are finite, or if there are no weights and nothing replaces them. The
         second time it is stored if it was not before."""
         sum, replaces = self._sum_of(panel, row), self.scores.replaces_weights
-        one = number(F32, 1, 1.0)
-        share = self.builder.fdiv(one, sum)
+        share = self.builder.fdiv(number(F32, 1, 1.0), sum)
         if replaces:
             replacement = self.builder.fmul(self.scores.replacement(), self.equal_weights[1])
             share = self.builder.select(self._is_blind(panel, row, again), replacement, share)
@@ -500,19 +498,19 @@ class ChainCode(KernelCode):
 
         self.code.vector_loop(I64(0), self.inner, divide)
         is_open = self.builder.fcmp_unordered("uno", *[self._added(self.code.get(found))] * 2)
-        state = one
+        state: ir.Value = number(F32, 1, _NOT_FINITE)
         if replaces:
             is_blind = self.builder.fcmp_unordered("ule", sum, number(F32, 1, 0.0))
-            state = self.builder.select(is_blind, number(F32, 1, _BLIND), one)
+            state = self.builder.select(is_blind, number(F32, 1, _BLIND), state)
         else:
             is_open = self.builder.and_(is_open, self.builder.fcmp_ordered("ord", sum, sum))
-        state = self.builder.select(is_open, state, number(F32, 1, 0.0))
-        at = self.state_at(self.again_scratch, panel, row)
-        was_open = self.builder.fcmp_ordered("!=", self.code.load(at, F32, 1), number(F32, 1, 0.0))
+        state = self.builder.select(is_open, state, number(F32, 1, _DONE))
+        at = self.state_at(self.states_scratch, panel, row)
+        was_open = self.builder.fcmp_ordered("!=", self.code.load(at, F32, 1), number(F32, 1, _DONE))
         with self.builder.if_then(self.builder.not_(again)):
             self.code.store(at, state, F32)
-            count = self.builder.add(self.code.get(self.again), self.builder.zext(is_open, I64))
-            self.code.set(self.again, count)
+            count = self.builder.add(self.code.get(self.open_rows), self.builder.zext(is_open, I64))
+            self.code.set(self.open_rows, count)
         return self.builder.select(again, was_open, self.builder.not_(is_open))
 
     def _is_finite(self, vector: ir.Value) -> ir.Value:

@@ -90,8 +90,8 @@ class FewRowsCode(ChainCode):
     # Products
 
     def pack_queries(self, panel: ir.Value, rows: Range) -> None:
-        place = self.a.rows_at(self.panel_at(panel), self._row_bytes)
-        self.a.pack_m_rows(place, rows, (I64(0), self.depth))
+        place = self.query_packing.rows_at(self.panel_at(panel), self._row_bytes)
+        self.query_packing.pack_m_rows(place, rows, (I64(0), self.depth))
 
     def pack_keys(self, keys: Range) -> None:
         """Pack nothing."""
@@ -107,7 +107,7 @@ class FewRowsCode(ChainCode):
 
     def _products(self, row: ir.Value, keys: Range) -> ir.Value:
         """Return the products of a query and a vector of keys. Lanes behind the last key are undefined."""
-        query = self.code.offset(self.a_scratch, self.builder.mul(row, I64(self._row_bytes)))
+        query = self.code.offset(self.query_scratch, self.builder.mul(row, I64(self._row_bytes)))
         zero = number(F32, self.lanes, 0.0)
         slots = [self.code.local(llvm_type(F32, self.lanes)) for _ in range(self.lanes)]
         for slot in slots:
@@ -120,7 +120,7 @@ class FewRowsCode(ChainCode):
                 new = overloaded(self.builder, "fma", F32, self.lanes, [factor, vector, old])
                 self.code.set(slot, new if mask is None else self.builder.select(mask, new, old))
 
-        self.b.read_together(keys, self.lanes, (I64(0), self.depth), take_in)
+        self.key_packing.read_together(keys, self.lanes, (I64(0), self.depth), take_in)
         return self._sums([self.code.get(slot) for slot in slots])
 
     def _sums(self, vectors: Sequence[ir.Value]) -> ir.Value:
@@ -177,7 +177,7 @@ class FewRowsCode(ChainCode):
                     sums = [self.builder.fadd(*pair) for pair in zip(sums[::2], sums[1::2], strict=True)]
                 self.code.store(place, sums[0], F32)
 
-        self.weighted.read_together(keys, count, (I64(0), self.inner), take_in)
+        self.value_packing.read_together(keys, count, (I64(0), self.inner), take_in)
 
     def _result_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
         return self.element_of_results(self.results_scratch, row, column)
@@ -191,7 +191,7 @@ class FewRowsCode(ChainCode):
     def _state_rows(self, item: ir.Value, row: ir.Value) -> ir.Value:
         """Return where the state of a query for an item of keys lies: a vector that begins with the greatest
         score, a vector of sums, and the results."""
-        vectors = self.builder.add(self.a.parts(self.inner, self.lanes), I64(2))
+        vectors = self.builder.add(self.query_packing.parts(self.inner, self.lanes), I64(2))
         before = self.builder.add(self.builder.mul(item, self.units), row)
         before = self.builder.mul(before, self.builder.mul(vectors, I64(self.lanes)))
         return self.element(self.arena(), before)
