@@ -13,7 +13,7 @@ from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.fma import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.image_code import Bf16ImageCode
 from opendml.targets.cpu.contraction.packing import Range
-from opendml.targets.cpu.contraction.storages import KPart, Panel, Place, Stream
+from opendml.targets.cpu.contraction.storages import KPart, Panel, Stream, Strided
 from opendml.targets.cpu.contraction.tiling import STEP, Instructions, Storage
 from opendml.targets.cpu.contraction.windows_code import WindowsB, WindowsCode
 from opendml.targets.cpu.loads import Pointers
@@ -46,7 +46,7 @@ class AmxCode(ContractionCode):
     def prefetch_results(self, pointers: Pointers, rows: Range, columns: Range) -> None:
         """Prefetch nothing: each tile prefetches its own, or tiles would wait for all of it."""
 
-    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Place, panel: Panel) -> None:
+    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Strided, panel: Panel) -> None:
         if self.tiling.a.storage is Storage.AHEAD:
             panel_bytes = self.builder.mul(panel.part.count, I64(self.tiling.a.part_bytes(self.lanes)))
             self._next_a = self.code.offset(a, panel_bytes)
@@ -55,7 +55,7 @@ class AmxCode(ContractionCode):
     def stream(
         self,
         operands: tuple[ir.Value, ir.Value, ir.Value],
-        block: Place,
+        block: Strided,
         panel: Panel,
         tile: ir.Value,
         tiles: ir.Value,
@@ -104,7 +104,7 @@ class Bf16WindowsB(WindowsB):
         self.taps = self.kernel.tiling.depth // STEP
         """The elements of a window in a part."""
 
-    def block(self, columns: Range, part: KPart) -> Place:
+    def block(self, columns: Range, part: KPart) -> Strided:
         builder, reader = self.builder, self.reader
         assert isinstance(reader, Bf16ImageCode)
         parts = I64(reader.image.taps // self.taps)
@@ -118,7 +118,7 @@ class Bf16WindowsB(WindowsB):
             reader.pack_image(self.image.scratch, packed, rows, self.plane, self.width)
         first = builder.mul(within, I64(self.taps * DISTANCE_BYTES))
         self.distances = self.code.offset(self.image.distances, first)
-        return self.image.scratch, I64(self.row_bytes)
+        return Strided(self.image.scratch, I64(self.row_bytes))
 
     def state(self) -> ir.Value:
         """Return whether the image is in float32."""
@@ -147,7 +147,7 @@ class AmxWindowsCode(AmxCode, WindowsCode):
     def prefetch_results(self, pointers: Pointers, rows: Range, columns: Range) -> None:
         ContractionCode.prefetch_results(self, pointers, rows, columns)
 
-    def multiply_block(self, b: Place, rows: Range, columns: Range, part: KPart) -> None:
+    def multiply_block(self, b: Strided, rows: Range, columns: Range, part: KPart) -> None:
         builder, code, windows = self.builder, self.code, self.bf16_windows
         first, last = rows
         count, adds = self.products(part)
@@ -156,8 +156,8 @@ class AmxWindowsCode(AmxCode, WindowsCode):
         state = windows.state()
         tiles, part_bytes = windows.tiles(columns), self.tiling.a.part_bytes(self.lanes)
         with code.loop(I64(0), tiles) as tile:
-            at = builder.mul(tile, b[1])
-            begin = code.offset(b[0], at)
+            at = builder.mul(tile, b.step)
+            begin = code.offset(b.address, at)
             builder.call(self._copy, [begin, windows.distances, windows.plane, state, self._panel])
             with code.loop(I64(0), panels) as panel:
                 row = builder.mul(panel, I64(self.tiling.a.rows))

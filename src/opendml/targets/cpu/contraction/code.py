@@ -23,10 +23,10 @@ from opendml.targets.cpu.contraction.storages import (
     A_STORAGES,
     KPart,
     Panel,
-    Place,
     StoredA,
     StoredB,
     Stream,
+    Strided,
     b_storage,
 )
 from opendml.targets.cpu.contraction.tiling import (
@@ -66,7 +66,7 @@ class ContractionCode(KernelCode):
         self.c_scratch = self.rows_of_results(tiling.rows)
         self.sums_scratch = self.rows_of_results(tiling.rows if tiling.parts_together else 0)
         self.arguments: list[ir.Value] = []
-        """Arguments of the micro-kernel that are the same in all calls."""
+        """Further arguments of the micro-kernel that are the same in all calls."""
         self.emit_micro_kernel()
         self.only_stores = self.results_lie_as_tiles and _only_stores(pattern) and not tiling.parts_together
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
@@ -171,16 +171,15 @@ class ContractionCode(KernelCode):
                 own = row, self.code.minimum(builder.add(row, I64(height)), last)
                 a, row_bytes = self.a.panel(own, part)
                 c = self.c_row(builder.sub(row, first))
-                stored = I64(0)
                 at = pointers, self.row_pointers(pointers, row)
-                results = c, I64(self.column_pitch)
-                if not self.only_stores:
-                    with builder.if_then(is_last):
-                        self.prefetch_results(pointers, own, columns)
-                else:
+                if self.only_stores:
                     is_whole = builder.icmp_signed("==", builder.sub(own[1], row), I64(height))
                     stored = self._whole_tiles(columns, builder.and_(is_last, is_whole))
                     results = self._results(pointers, row, start)
+                else:
+                    stored, results = I64(0), Strided(c, I64(self.column_pitch))
+                    with builder.if_then(is_last):
+                        self.prefetch_results(pointers, own, columns)
                 panel = Panel(part, panel_number, count, own, columns, at, c, results, stored)
                 if not self.multiplies_blocks:
                     self.multiply(a, row_bytes, b, panel)
@@ -189,37 +188,37 @@ class ContractionCode(KernelCode):
                 with builder.if_then(is_last):
                     self._store(known, panel)
 
-    def multiply_block(self, b: Place, rows: Range, columns: Range, part: KPart) -> None:
+    def multiply_block(self, b: Strided, rows: Range, columns: Range, part: KPart) -> None:
         """Multiply all micro-panels by a block."""
         raise NotImplementedError
 
-    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Place, panel: Panel) -> None:
+    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Strided, panel: Panel) -> None:
         """Multiply a micro-panel by the tiles of a block."""
         builder, columns = self.builder, panel.columns
         count, adds = self.products(panel.part)
         tiles = self.b.reader.parts(builder.sub(columns[1], columns[0]), self.width)
 
         def operands(tile: ir.Value, together: int) -> list[ir.Value]:
-            """Return the first arguments of a micro-kernel that multiplies some tiles, and adds to C."""
+            """Return the first arguments of a micro-kernel that multiplies some tiles: A, B, C and so on."""
             at = builder.mul(tile, I64(self.width * F32.bytes))
-            b = self.code.offset(block[0], builder.mul(tile, block[1]))
-            c, direct = (self.code.offset(place, at) for place in (panel.c, panel.results[0]))
+            b = self.code.offset(block.address, builder.mul(tile, block.step))
+            c, direct = (self.code.offset(place, at) for place in (panel.c, panel.results.address))
             end = builder.mul(builder.add(tile, I64(together)), I64(self.width))
             is_direct = builder.icmp_signed("<=", end, panel.stored)
             target = builder.select(is_direct, direct, c)
-            pitch = builder.select(is_direct, panel.results[1], I64(self.column_pitch))
+            pitch = builder.select(is_direct, panel.results.step, I64(self.column_pitch))
             return [a, b, c, target, pitch, count, adds]
 
         first = I64(0)
         if (panels := self._panels_together) > 1:
-            # Tiles side by side belong to the results or to C alike: those behind are not whole.
-            stored = builder.udiv(panel.stored, I64(self.width))
-            is_direct = builder.icmp_signed("!=", stored, I64(0))
-            alike = builder.select(is_direct, stored, tiles)
+            # All tiles of a call are stored into the results, or all into C.
+            whole = builder.udiv(panel.stored, I64(self.width))
+            is_direct = builder.icmp_signed("!=", whole, I64(0))
+            alike = builder.select(is_direct, whole, tiles)
             with self.code.loop(first, alike, panels) as tile:
                 _, b, *others = operands(tile, panels)
                 b, b_row_bytes = self.b.tile(b, builder.mul(tile, I64(self.width)), columns)
-                further = [*self.arguments, *row_bytes, *b_row_bytes, block[1]]
+                further = [*self.arguments, *row_bytes, *b_row_bytes, block.step]
                 builder.call(self.wide_micro, [a, b, *others, *further])
             first = builder.and_(alike, I64(-panels))
         with self.code.loop(first, tiles) as tile:
@@ -232,7 +231,7 @@ class ContractionCode(KernelCode):
     def stream(
         self,
         operands: tuple[ir.Value, ir.Value, ir.Value],
-        block: Place,
+        block: Strided,
         panel: Panel,
         tile: ir.Value,
         tiles: ir.Value,
@@ -296,11 +295,11 @@ class ContractionCode(KernelCode):
         count = self.builder.udiv(self.builder.sub(columns[1], columns[0]), I64(self.width))
         return self.builder.select(is_direct, self.builder.mul(count, I64(self.width)), I64(0))
 
-    def _results(self, pointers: Pointers, row: ir.Value, start: ir.Value) -> Place:
+    def _results(self, pointers: Pointers, row: ir.Value, start: ir.Value) -> Strided:
         """Return where the results of a micro-panel belong."""
         position = len(self.pattern.loads)
         place = self.row_pointers(pointers, row)[position]
-        return (
+        return Strided(
             self.code.offset(place, self.builder.mul(start, I64(F32.bytes))),
             self.parameter(self.layout.row_stride(position, 0)),
         )

@@ -8,7 +8,7 @@ from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.packing import Range
-from opendml.targets.cpu.contraction.storages import Panel, Place
+from opendml.targets.cpu.contraction.storages import Panel, Strided
 from opendml.targets.cpu.values import llvm_type, overloaded, vector_constant
 from opendml.targets.cpu.values import number as constant
 
@@ -21,7 +21,7 @@ class DotCode(ContractionCode):
     def emit_micro_kernel(self) -> None:
         """Emit nothing: the tiles are part of the loop."""
 
-    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Place, panel: Panel) -> None:
+    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Strided, panel: Panel) -> None:
         start, stop = panel.columns
         _, adds = self.products(panel.part)
         together = self.tiling.micro.vectors

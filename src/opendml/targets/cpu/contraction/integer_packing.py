@@ -15,7 +15,7 @@ from opendml.targets.common.pattern import Level
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.arithmetic import dot_bytes
-from opendml.targets.cpu.contraction.packing import AHEAD, PackingCode, Place, Range
+from opendml.targets.cpu.contraction.packing import AHEAD, AddressOf, PackingCode, Range
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.values import llvm_type, number, splat, vector_constant, vector_type
 
@@ -29,7 +29,7 @@ _CHAINS = 4
 class IntegerPackingCode(PackingCode):
     """Packs an operand as integers of 8 or 16 bits."""
 
-    def pack_k_rows(self, place: Place, across: Range, depth: Range, ahead: int = 0) -> None:
+    def pack_k_rows(self, place: AddressOf, across: Range, depth: Range, ahead: int = 0) -> None:
         """Pack rows of groups. As many of both dimensions may be overwritten as make whole vectors, and two
         rows more."""
         packing = self.operand.packing
@@ -47,10 +47,10 @@ class IntegerPackingCode(PackingCode):
                 self._put_subtracted(place, subtracted, across, depth)
             self._put_sums(place, groups, across, count)
 
-    def _clear_missing(self, place: Place, width: int, depth: Range, columns: Range) -> None:
+    def _clear_missing(self, place: AddressOf, width: int, depth: Range, columns: Range) -> None:
         """Clear nothing: integers multiply as fast whatever they are."""
 
-    def _group_across_k(self, place: Place, across: Range, depth: Range) -> None:
+    def _group_across_k(self, place: AddressOf, across: Range, depth: Range) -> None:
         """Pack an operand that lies along m or n, in groups of one element of each row."""
         first, last = depth
         outer = self._outer(across)
@@ -63,7 +63,7 @@ class IntegerPackingCode(PackingCode):
             with self._runs(self._pointers, across, outer) as (run, start, stop, position):
                 rows = [self._at_distances(run, each) for each in distances]
                 known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
-                later = [each for row in rows for each in self._later(row, AHEAD)]
+                later = [each for row in rows for each in self._rows_ahead(row, AHEAD)]
                 before = self.builder.sub(position, start)
 
                 def put(index: ir.Value, mask: ir.Value | None) -> None:
@@ -109,7 +109,7 @@ class IntegerPackingCode(PackingCode):
             total = self.builder.or_(total, self.builder.shl(wide, shift))
         return total
 
-    def _group_along_k(self, place: Place, across: Range, depth: Range) -> None:
+    def _group_along_k(self, place: AddressOf, across: Range, depth: Range) -> None:
         """Pack an operand that lies along k. Its vectors consist of groups, which are transposed."""
         packing = self.operand.packing
         first, last = across
@@ -178,7 +178,7 @@ class IntegerPackingCode(PackingCode):
             return 0
         return _SIGN if given is ScalarType.INT8 else -_SIGN
 
-    def _put_subtracted(self, place: Place, row: ir.Value, across: Range, depth: Range) -> None:
+    def _put_subtracted(self, place: AddressOf, row: ir.Value, across: Range, depth: Range) -> None:
         """Store what is subtracted, along m or n."""
         outer = self._outer(across)
         origin = self._at_distances(self._pointers, self._distances_to(depth[0], depth[1]))
@@ -192,7 +192,7 @@ class IntegerPackingCode(PackingCode):
 
             self.code.vector_loop(start, stop, put)
 
-    def _put_subtracted_along_k(self, place: Place, row: ir.Value, across: Range) -> None:
+    def _put_subtracted_along_k(self, place: AddressOf, row: ir.Value, across: Range) -> None:
         """Store what is subtracted from rows that lie along k."""
         first, last = across
         counts = self.row_counts[: self._majors]
@@ -220,7 +220,7 @@ class IntegerPackingCode(PackingCode):
         value = splat(self.builder, self.value(root, lanes, found), lanes)
         return self.builder.add(value, sign)
 
-    def _put_sums(self, place: Place, groups: ir.Value, across: Range, count: ir.Value) -> None:
+    def _put_sums(self, place: AddressOf, groups: ir.Value, across: Range, count: ir.Value) -> None:
         """Store the sums of elements along k; of unsigned ones, less what is subtracted from `count`."""
         vector = llvm_type(_GROUP, self.lanes)
         ones = self.builder.bitcast(number(ScalarType.INT8, 4 * self.lanes, 1), vector)

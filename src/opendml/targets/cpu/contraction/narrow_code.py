@@ -10,7 +10,7 @@ from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.narrow import GROUP, PART
-from opendml.targets.cpu.contraction.packing import PackingCode, Place, Range
+from opendml.targets.cpu.contraction.packing import AddressOf, PackingCode, Range
 from opendml.targets.cpu.contraction.tiling import OperandA, OperandB
 from opendml.targets.cpu.contraction.widening import VECTORS, Widening
 from opendml.targets.cpu.conversion import conversion
@@ -151,7 +151,7 @@ class NarrowCode(_Panels):
         """The bytes from one panel to the next."""
         return self._panel_bytes(self._elements)[1]
 
-    def pack_b(self, place: Place, width: int, columns: Range, depth: Range) -> None:
+    def pack_b(self, place: AddressOf, width: int, columns: Range, depth: Range) -> None:
         """Widen a part of some panels. Columns that the last panel lacks become finite numbers."""
         builder, block = self.builder, I64(self.narrow.block)
         (start, stop), (first, last) = columns, depth

@@ -29,8 +29,8 @@ AHEAD = 12
 Range = tuple[ir.Value, ir.Value]
 """The first index, and the one behind the last."""
 
-Place = Callable[[ir.Value, ir.Value], ir.Value]
-"""The address of a packed element, by its row and its column."""
+AddressOf = Callable[[ir.Value, ir.Value], ir.Value]
+"""Returns the address of a packed element, by its row and its column."""
 
 
 class Packer(Protocol):
@@ -89,11 +89,19 @@ class PackingCode(KernelCode):
         counts = self.row_counts[: self._majors]
         pointers = self.group_pointers(group)
         with self._walk(pointers, counts, self.layout.row_stride, *majors) as (_, row):
-            for access, pointer in zip(self.accesses, row, strict=True):
-                if access.step is Step.CONTIGUOUS and not access.counter:
-                    length = self.builder.mul(self.inner, I64(access.type.bytes))
-                    with self.code.loop(I64(0), self.builder.add(length, I64(LINE - 1)), LINE) as at:
-                        self.code.prefetch(self.code.offset(pointer, at), level=2)
+            for position in self._contiguous:
+                length = self.builder.mul(self.inner, I64(self.accesses[position].type.bytes))
+                with self.code.loop(I64(0), self.builder.add(length, I64(LINE - 1)), LINE) as at:
+                    self.code.prefetch(self.code.offset(row[position], at), level=2)
+
+    @cached_property
+    def _contiguous(self) -> list[int]:
+        """The numbers of accesses whose elements along the minor dimension are neighbours in memory."""
+        return [
+            position
+            for position, access in enumerate(self.accesses)
+            if access.step is Step.CONTIGUOUS and not access.counter
+        ]
 
     def group_distance(self) -> ir.Value:
         """Return the bytes to a group of an operand that is packed ahead: the value of its one load."""
@@ -138,20 +146,20 @@ class PackingCode(KernelCode):
         else:
             self.pack_k_rows(at, rows, depth, operand.rows)
 
-    def _pack_rows(self, at: Place, count: int, rows: Range, depth: Range) -> None:
+    def _pack_rows(self, at: AddressOf, count: int, rows: Range, depth: Range) -> None:
         """Pack `count` rows along k. Rows that are missing become zero."""
         self._pack(at, rows, depth, 0)
         present, columns = self.builder.sub(rows[1], rows[0]), self.builder.sub(depth[1], depth[0])
         with self.code.loop(present, I64(count)) as row:
             self.clear(at(row, I64(0)), columns)
 
-    def pack_b(self, place: Place, width: int, columns: Range, depth: Range) -> None:
+    def pack_b(self, place: AddressOf, width: int, columns: Range, depth: Range) -> None:
         """Pack a part of panels of B for vectors, each of `width` columns. Columns that the last panel lacks
         become finite."""
         self._clear_missing(place, width, depth, columns)
         self.pack_k_rows(place, columns, depth)
 
-    def pack_k_rows(self, place: Place, across: Range, depth: Range, ahead: int = 0) -> None:
+    def pack_k_rows(self, place: AddressOf, across: Range, depth: Range, ahead: int = 0) -> None:
         """Pack a range of m or n as rows along k, and columns across.
 
         As many of both may be overwritten as make whole vectors. If the operand lies along k, elements
@@ -162,14 +170,14 @@ class PackingCode(KernelCode):
         else:
             self._pack(place, depth, across, AHEAD)
 
-    def pack_m_rows(self, place: Place, rows: Range, depth: Range) -> None:
+    def pack_m_rows(self, place: AddressOf, rows: Range, depth: Range) -> None:
         """Pack a range of m as rows, and columns along k."""
         if self._along_depth:
             self._pack(place, rows, depth, 0)
         else:
             self._pack_transposed(place, depth, rows)
 
-    def _clear_missing(self, place: Place, width: int, depth: Range, columns: Range) -> None:
+    def _clear_missing(self, place: AddressOf, width: int, depth: Range, columns: Range) -> None:
         """Store zeros in the columns that the last panel lacks."""
         present = self.builder.sub(columns[1], columns[0])
         whole = self.builder.mul(self.parts(present, width), I64(width))
@@ -180,7 +188,7 @@ class PackingCode(KernelCode):
 
     # Rows of the major dimension
 
-    def _pack(self, place: Place, majors: Range, minors: Range, ahead: int) -> None:
+    def _pack(self, place: AddressOf, majors: Range, minors: Range, ahead: int) -> None:
         """Pack rows along the minor dimension. Less than a vector behind a row may be overwritten. Elements
         `ahead` rows later are prefetched."""
         outer = self._outer(minors)
@@ -199,25 +207,25 @@ class PackingCode(KernelCode):
         ahead: int,
     ) -> None:
         known = self.evaluate(Level.ROW, 1, run, self._known)
-        later = self._later(run, ahead)
+        prefetched = self._rows_ahead(run, ahead)
         before = self.builder.sub(position, part[0])
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
-            for pointer, step in later:
+            for pointer, step in prefetched:
                 self.code.prefetch(self.code.offset(pointer, self.builder.mul(index, step)), level=2)
             at = place(self.builder.add(before, index))
             guards = self._guards_of_runs if mask is None else []
             if not guards:
                 self.code.store(at, self._vector(run, known, index, mask), F32)
                 return
-            ends = (
+            at_ends = (
                 self.evaluate(Level.ELEMENT, 1, run, known, each, None, guards)
                 for each in (index, self.builder.add(index, I64(self.lanes - 1)))
             )
-            hold = [self.value(guard, 1, values) for values in ends for guard in guards]
-            always = known | {id(guard): I1(1) for guard in guards}
+            hold = [self.value(guard, 1, values) for values in at_ends for guard in guards]
+            unguarded = known | {id(guard): I1(1) for guard in guards}
             with self.builder.if_else(reduce(self.builder.and_, hold), likely=True) as branches:
-                for branch, values in zip(branches, (always, known), strict=True):
+                for branch, values in zip(branches, (unguarded, known), strict=True):
                     with branch:
                         self.code.store(at, self._vector(run, values, index, mask), F32)
 
@@ -247,19 +255,18 @@ class PackingCode(KernelCode):
                 return False
         return bool(conditions)
 
-    def _later(self, run: Pointers, rows: int) -> list[tuple[ir.Value, ir.Value]]:
+    def _rows_ahead(self, run: Pointers, rows: int) -> list[tuple[ir.Value, ir.Value]]:
         """Return where contiguous accesses will be `rows` of the major dimension later, and their steps."""
         if not (rows and self._majors):
             return []
         result = []
-        for position, access in enumerate(self.accesses):
-            if access.step is Step.CONTIGUOUS and not access.counter:
-                stride = self.parameter(self.layout.row_stride(position, self._majors - 1))
-                distance = self.builder.mul(stride, I64(rows))
-                result.append((self.code.offset(run[position], distance), self.steps[position]))
+        for position in self._contiguous:
+            stride = self.parameter(self.layout.row_stride(position, self._majors - 1))
+            distance = self.builder.mul(stride, I64(rows))
+            result.append((self.code.offset(run[position], distance), self.steps[position]))
         return result
 
-    def _pack_transposed(self, place: Place, majors: Range, minors: Range, ahead: int = 0) -> None:
+    def _pack_transposed(self, place: AddressOf, majors: Range, minors: Range, ahead: int = 0) -> None:
         """Pack the minor dimension along columns, and the major one along rows. As many of both may be
         overwritten as make whole vectors. Elements `ahead` majors later are prefetched."""
         outer = self._outer(minors)
@@ -276,7 +283,7 @@ class PackingCode(KernelCode):
         self,
         rows: list[Pointers],
         part: Range,
-        place: Place,
+        place: AddressOf,
         before: ir.Value,
         column: ir.Value,
         ahead: int,
@@ -328,13 +335,12 @@ class PackingCode(KernelCode):
         """Prefetch the elements at an index of the next `ahead` majors."""
         if not (ahead and self._majors):
             return
-        for position, access in enumerate(self.accesses):
-            if access.step is Step.CONTIGUOUS and not access.counter:
-                stride = self.parameter(self.layout.row_stride(position, self._majors - 1))
-                distance = self.builder.mul(index, self.steps[position])
-                distance = self.builder.add(distance, self.builder.mul(stride, I64(ahead)))
-                for row in rows[:ahead]:
-                    self.code.prefetch(self.code.offset(row[position], distance), level=2)
+        for position in self._contiguous:
+            stride = self.parameter(self.layout.row_stride(position, self._majors - 1))
+            distance = self.builder.mul(index, self.steps[position])
+            distance = self.builder.add(distance, self.builder.mul(stride, I64(ahead)))
+            for row in rows[:ahead]:
+                self.code.prefetch(self.code.offset(row[position], distance), level=2)
 
     # Runs of the minor dimension
 
@@ -384,7 +390,7 @@ class PackingCode(KernelCode):
     def _element(self, place: ir.Value, number: ir.Value) -> ir.Value:
         return self.code.offset(place, self.builder.mul(number, I64(F32.bytes)))
 
-    def rows_at(self, place: ir.Value, pitch: int) -> Place:
+    def rows_at(self, place: ir.Value, pitch: int) -> AddressOf:
         """Return the places of rows that are `pitch` bytes apart."""
 
         def at(row: ir.Value, column: ir.Value) -> ir.Value:
@@ -400,5 +406,5 @@ class PackingCode(KernelCode):
             self.code.store(self.code.offset(place, at), zero, F32)
 
     def parts(self, count: ir.Value, size: int) -> ir.Value:
-        """Return the number of parts of a size in a count."""
+        """Return the number of parts of a size in a count. The last one may be smaller."""
         return self.builder.udiv(self.builder.add(count, I64(size - 1)), I64(size))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from opendml.late_dataclass import dataclass
 from opendml.targets.cpu import ir
@@ -17,15 +17,19 @@ from opendml.targets.cpu.loads import Pointers
 if TYPE_CHECKING:
     from opendml.targets.cpu.contraction.code import ContractionCode
 
-Place = tuple[ir.Value, ir.Value]
-"""An address, and the bytes from one to the next."""
 Stream = list[ir.Value]
 """Arguments of a micro-kernel that prefetches: where the stream begins, and its bytes for each product."""
-
 
 _STREAM_BYTES = 8192
 """Bytes by which a panel that few rows read once is prefetched ahead. With 2 KB, 1x768x3072 takes 1.35 times
 as long (Zen 3). 16 and 32 KB took as long."""
+
+
+class Strided(NamedTuple):
+    """The address of the first tile (or row) of several, and the bytes from one to the next."""
+
+    address: ir.Value
+    step: ir.Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,9 @@ class KPart:
 
     number: ir.Value
     count: ir.Value
+    """The parts of the item."""
     depth: Range
+    """The indices of its products along k."""
     is_last: ir.Value
 
 
@@ -52,10 +58,11 @@ class Panel:
     pointers: tuple[Pointers, Pointers]
     """The addresses of the accesses of the epilogue in the group, and at the first row."""
     c: ir.Value
-    """The sums of the parts before, in scratch memory."""
-    results: Place
+    """The address of the sums of the parts before, in scratch memory."""
+    results: Strided
+    """The rows that micro-kernels store into for the columns that are `stored`."""
     stored: ir.Value
-    """The columns whose results are stored where they belong at once."""
+    """The columns whose results are stored where they belong at once, without the epilogue."""
 
 
 class StoredA:
@@ -188,10 +195,10 @@ class StoredB:
     def begin(self) -> None:
         """Begin with an item, whose group the reader is at."""
 
-    def block(self, columns: Range, part: KPart) -> Place:
+    def block(self, columns: Range, part: KPart) -> Strided:
         """Return where the first tile of a part of a block lies."""
         self.reader.pack_b(self._at, self.width, columns, part.depth)
-        return self.scratch, I64(self.tile_bytes)
+        return Strided(self.scratch, I64(self.tile_bytes))
 
     def _at(self, row: ir.Value, column: ir.Value) -> ir.Value:
         """Return the place of an element of a packed block."""
@@ -210,7 +217,7 @@ class StoredB:
         """Return where a tile lies, and the bytes between its rows if micro-kernels take them."""
         return b, []
 
-    def stream(self, block: Place, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+    def stream(self, block: Strided, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
         """Return what is prefetched with a tile of a micro-panel: elements that are multiplied later."""
         raise NotImplementedError
 
@@ -229,11 +236,11 @@ class NarrowB(StoredB):
         assert isinstance(self.reader, NarrowCode)
         return self.reader
 
-    def block(self, columns: Range, part: KPart) -> Place:
+    def block(self, columns: Range, part: KPart) -> Strided:
         _, self._following = self._panels.places(columns[0], part.depth[1])
         return super().block(columns, part)
 
-    def stream(self, block: Place, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+    def stream(self, block: Strided, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
         """Return the numbers of the same panel in the next part. Micro-kernels fetch them, because items
         would wait for memory while they widen."""
         distance = self.builder.mul(tile, self._panels.panel_bytes)
@@ -257,22 +264,22 @@ class NarrowStreamedB(StoredB):
     def begin(self) -> None:
         self.panels.open(self.kernel.arena(), self.kernel.elements)
 
-    def block(self, columns: Range, part: KPart) -> Place:
+    def block(self, columns: Range, part: KPart) -> Strided:
         self._parameters, numbers = self.panels.places(columns[0], part.depth[0])
-        return numbers, self.panels.panel_bytes
+        return Strided(numbers, self.panels.panel_bytes)
 
     def tile(self, b: ir.Value, column: ir.Value, columns: Range) -> tuple[ir.Value, list[ir.Value]]:
         return b, [self._parameters_of(self.builder.udiv(column, I64(self.width)))]
 
-    def stream(self, block: Place, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+    def stream(self, block: Strided, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
         """Return the numbers and parameters of the same panel in the next part. Behind the last part they are
         those of the panel that the next item begins with."""
         builder, narrow, part = self.builder, self.panels.narrow, panel.part
         first, last = part.depth
-        ahead, back = builder.sub(last, first), builder.neg(first)
-        further = builder.mul(tiles, self.panels.panel_bytes)
-        rows = builder.select(part.is_last, back, ahead)
-        panels = builder.select(part.is_last, further, I64(0))
+        to_next_part, to_first_part = builder.sub(last, first), builder.neg(first)
+        to_next_item = builder.mul(tiles, self.panels.panel_bytes)
+        rows = builder.select(part.is_last, to_first_part, to_next_part)
+        panels = builder.select(part.is_last, to_next_item, I64(0))
         block_bytes = narrow.parameter_bytes(self.width)
         result = []
         for place, bytes in (
@@ -299,7 +306,7 @@ class Bf16B(StoredB):
         if not self.operand.storage.is_ahead:
             self._packer = packer_of(self.reader, kernel)
 
-    def block(self, columns: Range, part: KPart) -> Place:
+    def block(self, columns: Range, part: KPart) -> Strided:
         start, stop = columns
         width = I64(self.width)
         tiles = self.reader.parts(self.builder.sub(stop, start), self.width)
@@ -308,7 +315,7 @@ class Bf16B(StoredB):
             last = self.code.minimum(self.builder.add(first, width), stop)
             place = self.code.offset(self.scratch, self.builder.mul(tile, I64(self.tile_bytes)))
             self._packer.pack(place, (first, last), part.depth)
-        return self.scratch, I64(self.tile_bytes)
+        return Strided(self.scratch, I64(self.tile_bytes))
 
 
 class AheadB(StoredB):
@@ -322,7 +329,7 @@ class AheadB(StoredB):
     def begin(self) -> None:
         self._group = self.code.offset(self.kernel.arena(), self.reader.group_distance())
 
-    def block(self, columns: Range, part: KPart) -> Place:
+    def block(self, columns: Range, part: KPart) -> Strided:
         part_bytes = self.reader.part_bytes(self.kernel.elements)
         number, within = self.builder.udiv(columns[0], I64(self.width)), I64(0)
         part_number, parts = part.number, part.count
@@ -335,25 +342,25 @@ class AheadB(StoredB):
             within = self.builder.mul(row, I64(self.row_bytes))
         position = self.builder.add(self.builder.mul(number, parts), part_number)
         distance = self.builder.add(self.builder.mul(position, part_bytes), within)
-        return self.code.offset(self._group, distance), self.builder.mul(parts, part_bytes)
+        return Strided(self.code.offset(self._group, distance), self.builder.mul(parts, part_bytes))
 
-    def stream(self, block: Place, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+    def stream(self, block: Strided, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
         """Return the rows that few rows of A read soon, or a share of the part that is multiplied next.
 
         Micro-panels share the prefetching of that part. If the first of them met tiles that lie in memory, it
         would wait: its products take a third of the time in which a core reads them there.
         """
         if self.operand.storage is Storage.STREAMED:
-            below = self.code.offset(block[0], I64(_STREAM_BYTES))
-            beside = self.code.offset(b, block[1])
+            below = self.code.offset(block.address, I64(_STREAM_BYTES))
+            beside = self.code.offset(b, block.step)
             return [self.builder.select(self._is_last(tile, tiles), below, beside), I64(self.row_bytes)]
         step = self.builder.add(self.builder.udiv(I64(self.row_bytes), panel.count), I64(1))
         share = self.builder.mul(step, I64(self.kernel.tiling.a.groups))
         before = self.builder.mul(panel.number, share)
         part_bytes = self.reader.part_bytes(self.kernel.elements)
         # Behind the last part, it is the first one of the next block.
-        parts_before = self.builder.sub(part_bytes, block[1])
-        beyond = self.builder.add(self.builder.mul(tiles, block[1]), parts_before)
+        parts_before = self.builder.sub(part_bytes, block.step)
+        beyond = self.builder.add(self.builder.mul(tiles, block.step), parts_before)
         following = self.builder.select(panel.part.is_last, beyond, part_bytes)
         return [self.code.offset(b, self.builder.add(following, before)), step]
 
@@ -373,7 +380,7 @@ class InPlaceB(StoredB):
     def _scratch_tiles(self) -> int:
         return 1
 
-    def block(self, columns: Range, part: KPart) -> Place:
+    def block(self, columns: Range, part: KPart) -> Strided:
         start, stop = columns
         count = self.builder.sub(stop, start)
         behind = self.builder.sub(stop, self.builder.urem(count, I64(self.width)))
@@ -381,7 +388,7 @@ class InPlaceB(StoredB):
             at = self.reader.rows_at(self.scratch, self.row_bytes)
             self.reader.pack_b(at, self.width, (behind, stop), part.depth)
         place, self._row_bytes = self.reader.at(part.depth[0], start)
-        return place, I64(self.row_bytes)
+        return Strided(place, I64(self.row_bytes))
 
     def tile(self, b: ir.Value, column: ir.Value, columns: Range) -> tuple[ir.Value, list[ir.Value]]:
         end = self.builder.add(column, I64(self.width))
@@ -389,7 +396,7 @@ class InPlaceB(StoredB):
         place = self.builder.select(fits, b, self.scratch)
         return place, [self.builder.select(fits, self._row_bytes, I64(self.row_bytes))]
 
-    def stream(self, block: Place, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+    def stream(self, block: Strided, b: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
         width = I64(self.row_bytes)
         is_last = self._is_last(tile, tiles)
         first, last = panel.part.depth
@@ -406,8 +413,8 @@ class AlongDepthB(StoredB):
     def lay_out(self, first_parameter: int) -> None:
         self.reader = packing_code(self.code, self.operand, first_parameter)
 
-    def block(self, columns: Range, part: KPart) -> Place:
-        return columns[0], I64(0)
+    def block(self, columns: Range, part: KPart) -> Strided:
+        return Strided(columns[0], I64(0))
 
 
 A_STORAGES: dict[Storage, type[StoredA]] = {

@@ -13,7 +13,7 @@ from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.fma import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.image_code import ImageCode, IntegerImageCode, image_code
 from opendml.targets.cpu.contraction.packing import Range
-from opendml.targets.cpu.contraction.storages import KPart, Panel, Place, StoredA, StoredB, Stream
+from opendml.targets.cpu.contraction.storages import KPart, Panel, StoredA, StoredB, Stream, Strided
 from opendml.targets.cpu.contraction.tiling import Image, OperandA, OperandB
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE
@@ -141,15 +141,15 @@ class BroadcastWindowsCode(ContractionCode):
         self.windows_table = self.windows.image.distances
         return self.windows
 
-    def multiply_block(self, b: Place, rows: Range, columns: Range, part: KPart) -> None:
+    def multiply_block(self, b: Strided, rows: Range, columns: Range, part: KPart) -> None:
         first, last = rows
         count, adds = self.products(part)
         tiles = self.b.reader.parts(self.builder.sub(columns[1], columns[0]), self.width)
         panels = self.a.reader.parts(self.builder.sub(last, first), self.tiling.a.rows)
         pitch = I64(self.column_pitch)
         with self.code.loop(I64(0), tiles) as tile:
-            place = self.code.offset(b[0], self.builder.mul(tile, b[1]))
-            next_tile, step = self._next_tile(place, b[1], tile, tiles, panels)
+            place = self.code.offset(b.address, self.builder.mul(tile, b.step))
+            next_tile, step = self._next_tile(place, b.step, tile, tiles, panels)
             with self.code.loop(I64(0), panels) as panel:
                 row = self.builder.mul(panel, I64(self.tiling.a.rows))
                 at = self.builder.mul(tile, I64(self.width * F32.bytes))
@@ -181,9 +181,9 @@ class WindowsB(StoredB):
         self.image = PackedImage(self.kernel, self.operand, first_parameter)
         self.reader: ImageCode = self.image.reader
 
-    def block(self, columns: Range, part: KPart) -> Place:
+    def block(self, columns: Range, part: KPart) -> Strided:
         self.image.pack(columns, self.kernel.block, part)
-        return self.image.scratch, I64(self.row_bytes)
+        return Strided(self.image.scratch, I64(self.row_bytes))
 
     def tiles(self, columns: Range) -> ir.Value:
         """Return the tiles of a block, whose windows include those between two of its rows."""
@@ -210,15 +210,15 @@ class WindowsCode(ContractionCode):
     def prefetch_results(self, pointers: Pointers, rows: Range, columns: Range) -> None:
         """Prefetch nothing: each tile prefetches a share, or the first would wait for all of it."""
 
-    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Place, panel: Panel) -> None:
+    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Strided, panel: Panel) -> None:
         count, adds = self.products(panel.part)
         tiles = self.windows.tiles(panel.columns)
         with self.code.loop(I64(0), tiles) as tile:
             self._prefetch_share(tile, panel)
-            at = self.builder.mul(tile, block[1])
-            b, c = self.code.offset(block[0], at), self.code.offset(panel.c, at)
+            at = self.builder.mul(tile, block.step)
+            b, c = self.code.offset(block.address, at), self.code.offset(panel.c, at)
             stream = self.stream((a, b, c), block, panel, tile, tiles)
-            operands = [a, b, c, c, panel.results[1], count, adds, self.windows.image.distances]
+            operands = [a, b, c, c, panel.results.step, count, adds, self.windows.image.distances]
             self.builder.call(self.micro, [*operands, *stream])
 
     def _prefetch_share(self, tile: ir.Value, panel: Panel) -> None:
