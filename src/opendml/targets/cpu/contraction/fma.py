@@ -3,7 +3,7 @@ one column of A, each element broadcast, and one row of B, in vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from opendml.late_dataclass import dataclass
 from opendml.program.scalar_type import ScalarType
@@ -57,28 +57,40 @@ def emit_micro_kernel(
     """Emit the function name(a, b, c, results, row_bytes, depth, adds, ...). It stores the sums of `depth`
     products (or groups of them) into `results`, whose rows are `row_bytes` apart, added to `c` if `adds`.
 
-    Further arguments are, if there are any: a table of distances; where a prefetched stream begins, and its
-    bytes for each product; the bytes between rows of A in place; those of B, or its parameters; and the bytes
-    between panels of B.
+    The further arguments are those of `_further_arguments`, in this order.
     """
-    further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
-    further += [POINTER, I64] * (strides.prefetched > 0)
-    further += [I64] * (strides.a_row is None)
-    further += [I64] * strides.b_in_place
-    further += [POINTER] * (strides.narrow is not None)
-    further += [I64] * (strides.panels > 1)
-    arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further]
-    function = internal_function(module, name, arguments)
+    further = _further_arguments(strides)
+    arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1]
+    function = internal_function(module, name, [*arguments, *further.values()])
     for argument in function.args[:2]:
         argument.add_attribute("noalias")
-    _MicroCode(function, micro, lanes, strides).emit()
+    values = dict(zip(further, function.args[len(arguments) :], strict=True))
+    _MicroCode(function, micro, lanes, strides, values).emit()
     return function
+
+
+def _further_arguments(strides: Strides) -> dict[str, ir.Type]:
+    """Return the arguments that only some micro-kernels have, with their types.
+
+    They are a table of distances; where a prefetched stream begins, and its bytes for each product; the bytes
+    between rows of A in place, and of B; the parameters of a narrow B; and the bytes between panels of B.
+    """
+    arguments = {
+        "distances": (POINTER, None in (strides.a_depth, strides.b_depth)),
+        "stream": (POINTER, strides.prefetched > 0),
+        "stream_step": (I64, strides.prefetched > 0),
+        "a_row": (I64, strides.a_row is None),
+        "b_row": (I64, strides.b_in_place),
+        "parameters": (POINTER, strides.narrow is not None),
+        "panel_bytes": (I64, strides.panels > 1),
+    }
+    return {name: type for name, (type, is_present) in arguments.items() if is_present}
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """The places of the operands of the next product: of A those of the first of every _BASE_ROWS rows, or of
-    all rows. `stream` is what is prefetched, if anything."""
+    """The addresses of the operands of the next product: of A those of the first of every _BASE_ROWS rows, or
+    one for all rows. `stream` is what is prefetched, if anything."""
 
     a: tuple[ir.Value, ...]
     b: ir.Value
@@ -87,8 +99,8 @@ class _Places:
     def all(self) -> list[ir.Value]:
         return [*self.a, self.b, *self.stream]
 
-    def of(self, values: Sequence[ir.Value]) -> _Places:
-        """Return the places with other values, in their order."""
+    def replaced(self, values: Sequence[ir.Value]) -> _Places:
+        """Return the same addresses, with other values in the order of `all`."""
         count = len(self.a)
         return _Places(tuple(values[:count]), values[count], tuple(values[count + 1 :][: len(self.stream)]))
 
@@ -96,7 +108,14 @@ class _Places:
 class _MicroCode:
     """Emits the code of a micro-kernel of vector multiply-adds."""
 
-    def __init__(self, function: ir.Function, micro: MicroKernel, lanes: int, strides: Strides) -> None:
+    def __init__(
+        self,
+        function: ir.Function,
+        micro: MicroKernel,
+        lanes: int,
+        strides: Strides,
+        further: Mapping[str, ir.Value],
+    ) -> None:
         self.function, self.lanes, self.strides = function, lanes, strides
         self.rows, self.vectors = range(micro.rows), range(micro.vectors)
         self.products = micro.rows * micro.vectors
@@ -109,25 +128,21 @@ class _MicroCode:
             for name in ("entry", "steps", "rest_start", "rest", "done", "add", "store")
         }
         self.builder = ir.IRBuilder(self.blocks["entry"])
-        further = iter(function.args[7:])
-        self.distances = next(further) if None in (strides.a_depth, strides.b_depth) else None
-        self.stream = (next(further),) if strides.prefetched else ()
-        self.stream_step = (next(further),) if strides.prefetched else ()
-        self.a_row = next(further) if strides.a_row is None else None
-        self.b_row = next(further) if strides.b_in_place else None
-        parameters = next(further) if strides.narrow is not None else None
-        panel_bytes = next(further) if strides.panels > 1 else I64(0)
+        self.distances = further.get("distances")
+        self.stream, self.stream_step = further.get("stream"), further.get("stream_step")
+        self.a_row, self.b_row = further.get("a_row"), further.get("b_row")
+        panel_bytes = further.get("panel_bytes", I64(0))
         self.panels = [self.builder.mul(panel_bytes, I64(panel)) for panel in range(strides.panels)]
         self.widenings = []
-        if strides.narrow is not None and parameters is not None:
-            places = [self._further(parameters, panel) for panel in self.panels]
+        if strides.narrow is not None:
+            places = [self._offset(further["parameters"], panel) for panel in self.panels]
             self.widenings = [Widening(self.builder, strides.narrow, lanes, place) for place in places]
 
     def emit(self) -> None:
         """Emit the function. Products are added from zero on, and their sums to `c`. So rounding errors grow
         with the depth alone."""
         _, _, c, results, row_bytes, depth, adds, *_ = self.function.args
-        places = self._first()
+        places = self._first_places()
         steps = self.builder.udiv(depth, I64(self.step))
         rest = self.builder.urem(depth, I64(self.step))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
@@ -135,31 +150,31 @@ class _MicroCode:
         zeros = [number(self.type, self.lanes, 0)] * self.products
         initial = [*places.all(), *zeros]
         state = self._loop("steps", "entry", "rest_start", steps, places, initial, self.step)
-        self._at("rest_start")
+        self._begin_block("rest_start")
         joined = self._merged("entry", initial, "steps", state)
         has_rest = self.builder.icmp_unsigned("!=", rest, I64(0))
         self.builder.cbranch(has_rest, self.blocks["rest"], self.blocks["done"])
         state = self._loop("rest", "rest_start", "done", rest, places, joined, 1)
-        self._at("done")
+        self._begin_block("done")
         state = self._merged("rest_start", joined, "rest", state)
         totals = state[-self.products :]
         if self.strides.packed in BYTES:
             totals = self._less_subtracted(totals, *state[:2])
         self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
-        self._at("add")
+        self._begin_block("add")
         held_at = self._places(c, I64(self.strides.c_row))
         held = [self.builder.load(place, typ=self.vector, align=4) for place in held_at]
         add = self.builder.fadd if self.type.is_float else self.builder.add
         added = [add(*pair) for pair in zip(held, totals, strict=True)]
         self.builder.branch(self.blocks["store"])
-        self._at("store")
+        self._begin_block("store")
         sums = self._merged("done", totals, "add", added)
         for place, value in zip(self._places(results, row_bytes), sums, strict=True):
             self.builder.store(value, place, align=4)
         self.builder.ret_void()
 
-    def _first(self) -> _Places:
-        """Return the places of the operands of the first product."""
+    def _first_places(self) -> _Places:
+        """Return the addresses of the operands of the first product."""
         a: ir.Value
         b: ir.Value
         a, b = self.function.args[:2]
@@ -170,8 +185,8 @@ class _MicroCode:
         bases: list[ir.Value] = [a]
         if self.a_row is not None:
             distances = [self.builder.mul(self.a_row, I64(row)) for row in self.rows[::_BASE_ROWS]]
-            bases = [self._further(a, distance) for distance in distances]
-        return _Places(tuple(bases), b, self.stream)
+            bases = [self._offset(a, distance) for distance in distances]
+        return _Places(tuple(bases), b, () if self.stream is None else (self.stream,))
 
     def _loop(
         self,
@@ -185,13 +200,13 @@ class _MicroCode:
     ) -> list[ir.Value]:
         """Emit `count` steps, at least one, of `unrolled` products. Its state is the places and the
         totals."""
-        self._at(name)
+        self._begin_block(name)
         counter = self.builder.phi(I64)
         variables = [self.builder.phi(value.type) for value in initial]
-        places, totals = places.of(variables), list[ir.Value](variables[-self.products :])
+        places, totals = places.replaced(variables), list[ir.Value](variables[-self.products :])
         for _ in range(unrolled):
             self._prefetch_next(places)
-            totals = self._take_in(places, totals)
+            totals = self._add_products(places, totals)
             places = self._move(places)
         state = [*places.all(), *totals]
         left = self.builder.sub(counter, I64(1))
@@ -204,9 +219,9 @@ class _MicroCode:
         self.builder.cbranch(goes_on, self.blocks[name], self.blocks[behind])
         return state
 
-    def _take_in(self, places: _Places, totals: Sequence[ir.Value]) -> list[ir.Value]:
+    def _add_products(self, places: _Places, totals: Sequence[ir.Value]) -> list[ir.Value]:
         """Return the totals with one more product each."""
-        row = self._row(places)
+        row = self._row_of_b(places)
         bases = self._bases(places)
         result: list[ir.Value] = []
         for row_number in self.rows:
@@ -216,16 +231,16 @@ class _MicroCode:
                 result.append(self.multiply_add(self.builder, total, element, vector, self.lanes))
         return result
 
-    def _row(self, places: _Places) -> list[ir.Value]:
+    def _row_of_b(self, places: _Places) -> list[ir.Value]:
         """Return the vectors of a row of B."""
         if self.widenings:
             rows = [
-                widening.rows(self._further(places.b, panel))
+                widening.rows(self._offset(places.b, panel))
                 for widening, panel in zip(self.widenings, self.panels, strict=True)
             ]
             return [vector for (row,) in rows for vector in row]
-        b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
-        panels = [self._further(b, panel) for panel in self.panels]
+        b, size = self._address(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
+        panels = [self._offset(b, panel) for panel in self.panels]
         return [
             self.builder.load(self._offset(panel, vector * size), typ=self.vector, align=4)
             for panel in panels
@@ -237,7 +252,7 @@ class _MicroCode:
         each vector if some are read again."""
         if self.a_row is not None:
             return places.a
-        first = self._found(0, places.a[0], self.strides.a_depth)
+        first = self._address(0, places.a[0], self.strides.a_depth)
         again = self.vectors[1:] if self._rows_read_again() else ()
         return [first, *(self._hidden(first) for _ in again)]
 
@@ -246,11 +261,9 @@ class _MicroCode:
         if self.a_row is not None:
             bases, distance = [bases[row // _BASE_ROWS]], self.builder.mul(self.a_row, I64(row % _BASE_ROWS))
         else:
-            bases, distance = (
-                bases if self._is_read_again(row) else bases[:1],
-                I64(row * (self.strides.a_row or 0)),
-            )
-        places = [self._further(base, distance) for base in bases]
+            bases = bases if self._is_read_again(row) else bases[:1]
+            distance = I64(row * (self.strides.a_row or 0))
+        places = [self._offset(base, distance) for base in bases]
         loads = [self.builder.load(place, typ=llvm_type(self.type, 1), align=4) for place in places]
         values = [splat(self.builder, load, self.lanes) for load in loads]
         return values if len(values) > 1 else values * len(self.vectors)
@@ -261,10 +274,11 @@ class _MicroCode:
         a, b = (
             DISTANCE_BYTES if each is None else each for each in (self.strides.a_depth, self.strides.b_depth)
         )
+        step = 0 if self.stream_step is None else self.stream_step
         return _Places(
             tuple(self._hidden(self._offset(place, a)) for place in places.a),
-            self._hidden(self._further(places.b, I64(b) if self.b_row is None else self.b_row)),
-            tuple(self._further(place, step) for place in places.stream for step in self.stream_step),
+            self._hidden(self._offset(places.b, b if self.b_row is None else self.b_row)),
+            tuple(self._offset(place, step) for place in places.stream),
         )
 
     def _less_subtracted(self, totals: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> list[ir.Value]:
@@ -275,7 +289,7 @@ class _MicroCode:
         if a_depth is None:
             raise TypeError("packed elements of A lie together, with their sums")
         b_step = DISTANCE_BYTES if b_depth is None else b_depth
-        rows = [self._found(1, self._offset(b, row * b_step), b_depth) for row in range(2)]
+        rows = [self._address(1, self._offset(b, row * b_step), b_depth) for row in range(2)]
         result = list(totals)
         for vector in self.vectors:
             at = vector * F32.bytes * self.lanes
@@ -297,12 +311,12 @@ class _MicroCode:
                 operands = [at, I32(0), I32(level), I32(1)]
                 intrinsic(self.builder, "llvm.prefetch.p0", ir.VOID, operands)
 
-    def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> ir.Value:
-        """Return the place of an operand of the next product. With a table, the pointer is that to its
-        distance."""
+    def _address(self, argument: int, pointer: ir.Value, depth: int | None) -> ir.Value:
+        """Return the address of an operand of the next product. With a table, the pointer is that to its
+        distance from the operand, the argument of that number."""
         if depth is not None:
             return pointer
-        return self._further(self.function.args[argument], self.builder.load(pointer, typ=I64))
+        return self._offset(self.function.args[argument], self.builder.load(pointer, typ=I64))
 
     def _is_read_again(self, row: int) -> bool:
         """Return whether each multiply-add of a row reads its element of A. These rows are spread evenly."""
@@ -330,17 +344,13 @@ class _MicroCode:
     def _places(self, tile: ir.Value, row_bytes: ir.Value) -> list[ir.Value]:
         """Return the places of the vectors of a tile whose rows are `row_bytes` apart."""
         size = F32.bytes * self.lanes
-        rows = [
-            self.builder.gep(tile, [self.builder.mul(row_bytes, I64(row))], source_etype=ir.IntType(8))
-            for row in self.rows
-        ]
+        rows = [self._offset(tile, self.builder.mul(row_bytes, I64(row))) for row in self.rows]
         return [self._offset(row, vector * size) for row in rows for vector in self.vectors]
 
-    def _offset(self, pointer: ir.Value, distance: int) -> ir.Value:
-        return self._further(pointer, I64(distance))
-
-    def _further(self, pointer: ir.Value, distance: ir.Value) -> ir.Value:
-        return self.builder.gep(pointer, [distance], source_etype=ir.IntType(8))
+    def _offset(self, pointer: ir.Value, distance: ir.Value | int) -> ir.Value:
+        """Return the address that is some bytes further on."""
+        bytes = I64(distance) if isinstance(distance, int) else distance
+        return self.builder.gep(pointer, [bytes], source_etype=ir.IntType(8))
 
     def _merged(
         self, first: str, values: Sequence[ir.Value], second: str, others: Sequence[ir.Value]
@@ -353,5 +363,5 @@ class _MicroCode:
             merged.add_incoming(other, self.blocks[second])
         return result
 
-    def _at(self, block: str) -> None:
+    def _begin_block(self, block: str) -> None:
         self.builder.position_at_end(self.blocks[block])
