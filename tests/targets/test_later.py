@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,16 @@ KEY = "0" * 64
 
 
 def test_jobs_are_done_in_order_by_another_thread() -> None:
-    done = list[tuple[int, bool]]()
+    done, has_run = list[int](), threading.Event()
+    threads = list[threading.Thread]()
+    later(lambda: threads.append(threading.current_thread()))
+    later(has_run.set)
+    assert has_run.wait(60)
+    assert threads != [threading.current_thread()]
     for number in range(50):
-        later(lambda number=number: done.append((number, threading.current_thread().daemon)))  # type: ignore[misc]
+        later(partial(done.append, number))
     finish()
-    assert [number for number, _ in done] == list(range(50))
+    assert done == list(range(50))
 
 
 def test_a_job_that_fails_is_logged_and_the_next_is_done(caplog: pytest.LogCaptureFixture) -> None:

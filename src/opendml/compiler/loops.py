@@ -140,7 +140,7 @@ def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int
 
 
 def _may_be_bundled(access: Access, step: int) -> bool:
-    """Return False for most accesses that are in no bundle."""
+    """Return False if neighbours along the loop are neighbours in memory, or too far apart for a bundle."""
     size = access.type.bytes
     return access.buffer is not None and (type(step) is Size or 2 * size <= step <= WIDEST_BUNDLE * size)
 

@@ -287,7 +287,7 @@ class Trace(Locked):
                 return False
             if meets(relation, self.hint(polynomial)) is not answer:
                 return False
-            if self._is_served(relation, polynomial) is not (None if self._served is None else answer):
+            if self._is_served(relation, polynomial) not in (None, answer):
                 return False
             new.append((relation, polynomial))
         for relation, polynomial in new:
@@ -305,7 +305,8 @@ class Trace(Locked):
             return False
 
     def is_at_least(self, polynomial: Polynomial, bound: int) -> bool | None:
-        """Return the result of a comparison that ranges decide and that need not be recorded; else None."""
+        """Return the result of a comparison that need not be recorded, because the range decides it; else
+        None."""
         if self._answers is not None:
             return None
         least, greatest = self.range(polynomial)
@@ -642,13 +643,12 @@ class Trace(Locked):
             frame = frame.f_back
         self.guards.setdefault((relation, value), f"{frame.f_code.co_filename}:{frame.f_lineno}")
         if self._served is not None:
-            size = value if type(value) is Size else None
-            served = (
-                is_met(relation, value, self._served)
-                if size is None
-                else self._is_served(relation, size.polynomial)
+            is_served = (
+                self._is_served(relation, value.polynomial)
+                if type(value) is Size
+                else is_met(relation, value, self._served)
             )
-            if not served:
+            if not is_served:
                 raise NotServedError
         if self._narrows and type(value) is Size:
             self._narrow(relation, value.polynomial)

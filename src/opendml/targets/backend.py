@@ -172,7 +172,7 @@ class DeviceBackend(ABC):
         return self.kind
 
     def can_store(self, executable: Executable) -> bool:
-        """Return whether an executable can be made JSON of."""
+        """Return whether `stored` returns JSON of an executable."""
         return False
 
     def stored(self, executable: Executable, written: Callable[[Any], Any]) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opendml import functions as dml
 else:
-    from opendml.functions import __all__ as known
+    from opendml.functions import __all__ as names
     from opendml.functions import undocumented
 
     class _Function:
@@ -28,7 +28,7 @@ else:
         """The functions as attributes."""
 
         def __getattr__(self, name: str) -> Any:
-            if name not in known:
+            if name not in names:
                 raise AttributeError(name)
             return self.__dict__.setdefault(name, _Function(name))
 

@@ -53,7 +53,7 @@ class Code:
         """True if elements that are loaded may lie at any address."""
         self._copies: dict[ir.Type, ir.Value] = {}
         self._counts: dict[int, tuple[ir.Value, ir.Value]] = {}
-        """By identity the masks of the first lanes, and the numbers of these."""
+        """Masks of the first lanes by their identities, each with the number of these lanes."""
         self._zeros: ir.Value | None = None
         self.entry = function.append_basic_block("entry")
         self.builder = ir.IRBuilder(self.entry)
@@ -423,8 +423,11 @@ class Code:
         ]
 
     def _load_pairs(self, pointer: ir.Value, type: ScalarType) -> list[ir.Value]:
-        """Load pairs of neighbours and deinterleave them into two vectors of 256 bits. Quarters are loaded so
-        that no element crosses the halves of a vector again, which takes an instruction more."""
+        """Load pairs of neighbours and deinterleave them into two vectors of 256 bits.
+
+        The first and the third 128 bits are loaded into one vector, the others into another. Otherwise
+        elements of the results would move between the halves of a vector, which takes one more instruction.
+        """
         quarter = self.lanes // 2
         parts = [self.load(self.offset(pointer, I64(part * 16)), type, quarter) for part in range(4)]
         halves = [self._shuffled(parts[at], parts[at + 2], range(self.lanes)) for at in range(2)]

@@ -23,7 +23,7 @@ def has_masks(bits: int) -> bool:
 
 def stores_by_masks(bits: int) -> bool:
     """Return whether to store the first lanes of a vector under a mask. On processors of AMD without AVX-512
-    that takes 14 cycles, and parts of the vector take 2."""
+    that takes 14 cycles (Zen 3), and `store_first` takes 2."""
     return has_masks(bits) and (machine().has("avx512f") or not machine().name.startswith("znver"))
 
 

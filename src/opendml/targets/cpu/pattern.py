@@ -149,7 +149,8 @@ class SharedReadings:
 
 
 IMAGE_BYTES = 24 * 1024
-"""Bytes of the part of an image that is copied for the rows of a block: most of a first cache."""
+"""Bytes of the part of an image that is copied for the rows of a block, at most: three quarters of a first
+cache of 32 KiB."""
 
 
 class ImagePlace(NamedTuple):
@@ -171,9 +172,9 @@ class CopiedImage:
     Attributes:
         strides: the rows and the columns from one window to the next.
         planes: the first row and the first column of each plane.
-        places: of each load its place, if it reads the image.
-        bounds: the loads that count its rows and its columns.
-        together: the rows of windows that are computed together.
+        places: the place of each load in the first row and column; None if it does not read the image.
+        bounds: the loads whose values are the numbers of rows and columns of the image.
+        together: the number of rows of windows that are computed together.
         alike: for each access the first one that moves like it.
     """
 

@@ -71,11 +71,11 @@ _WORD_BYTES = 8  # Bytes of a word of a job.
 
 
 class _Known:
-    """All that is known of a program with traced sizes from buckets before.
+    """The parts of the plans of earlier buckets, which later ones may reuse.
 
     Attributes:
-        launches: the launches of its kernels.
-        steps: the steps of the initialization, by what they follow from.
+        launches: the launches of the program's kernels.
+        steps: the steps of the initialization, by all that they depend on.
     """
 
     def __init__(self) -> None:
@@ -218,7 +218,7 @@ def _parts(
         threads: threads that share a dispatch, at most. None: all that the process may use.
         compiler: compiles machine code.
         scheduled: the launches of each kernel.
-        known: all that is known from other buckets of traced sizes; None: sizes are plain numbers.
+        known: parts of plans for other buckets of traced sizes; None: sizes are plain numbers.
     """
     steady, temporary_bytes = _steady_temporaries(kernels, scheduled)
     dispatched, packings = _launches(kernels, scheduled, steady, temporary_bytes)
@@ -228,6 +228,7 @@ def _parts(
     codes = compiler.codes([each.launch.pattern for each in (*dispatched, *initializing, *packings)])
     job = _job(dispatched, codes[: len(dispatched)], threads, kernels.arena, temporary_bytes)
     read = {buffer for each in dispatched for buffer in each.launch.reads}
+    # `known` keeps its launches alive, so their identities stand for them.
     made_by = [(id(each.launch), each.buffer) for each in (*initializing, *packings)]
     key = tuple(made_by), frozenset(read.difference(range(kernels.first_prepared))), threads
     steps = None if known is None else known.steps.get(key)

@@ -86,7 +86,7 @@ class _Known:
     answers: Answers
     """The results of comparisons of sizes while the launches were constructed."""
     choice: Hashable
-    """The choice, in plain numbers, and the innermost loop."""
+    """The chosen candidates with their choices in plain numbers, and the number of the innermost loop."""
     reach: _Reach | None
     construct: Callable[[], list[CpuLaunch]]
     """Constructs the launches for the present hints by the same choice."""
@@ -94,7 +94,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _TracedForm:
-    """The form of a kernel with traced sizes, and all that is found out about it for any bucket.
+    """The form of a kernel with traced sizes, and what is the same for all buckets.
 
     Args:
         kernel: the kernel.
@@ -158,7 +158,7 @@ class KnownLaunches:
     def find_chosen(self, form: _TracedForm, sizes: tuple[int, ...], choice: Hashable) -> _Known | None:
         """Return launches of an equal choice that serve sizes of the kernel's domain; None: there are none.
 
-        The own launches of these sizes would be the same.
+        Constructing launches for these sizes would give the same ones.
         """
         for known in self._known.get(form.key, ()):
             is_alike = known.choice == choice and _differ_little(known.sizes, sizes)

@@ -185,14 +185,25 @@ def _shared_blocks(query: CpuQuery, choice: SharedBlocks) -> list[CpuLaunch]:
     if image is None:
         readings = shared_readings(query.kernel, nest, choice.together)
         return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, choice.block, choice.chunk, readings)
+    return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, *_image_block(query, nest, choice, image), image)
+
+
+def _image_block(
+    query: CpuQuery, nest: LoopNest, choice: SharedBlocks, image: CopiedImage
+) -> tuple[int, int]:
+    """Return the columns and rows of blocks, of which each copies its part of an image.
+
+    The part fits IMAGE_BYTES. Columns are so few that twice the rows that are computed together fit. Rows are
+    then as many as fit, in chunks of about the same size.
+    """
     size = max(load.type.bytes for load, place in zip(query.kernel.loads, image.places, strict=True) if place)
     columns, rows, together = hint_of(nest.inner.count), hint_of(nest.rows[0].count), image.together
     block = min(choice.block, -(-columns // LINE) * LINE, image.columns_of(2 * together, size))
     # Other sizes may have all columns of a block.
     widest = block if is_traced(nest.inner.count) else min(columns, block)
     most = max(together, min(choice.chunk, image.rows_of(widest, size)) // together * together)
-    chunk = -(-rows // (-(-rows // most) * together)) * together
-    return _blocks_of_rows(query, nest, CpuMode.SHARED_ROWS, block, chunk, image)
+    chunks = -(-rows // most)
+    return block, -(-rows // (chunks * together)) * together
 
 
 def _blocks_of_rows(

@@ -89,11 +89,13 @@ _IDLE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class AttentionTile:
-    """A tile of `rows` queries of a block, 64 for each warpgroup, which reads `keys` keys at a time. Heads
-    have at most `width` elements, and more than `width` - 64. `rate` is the percentage of the tensor
-    cores' rate that is reached. A multiprocessor has several `blocks` if there are few keys, whose products
-    and weights follow each other. It has two if queries see few keys: one block begins and ends tiles beside
-    the products of the other."""
+    """A tile of `rows` queries of a block, 64 for each warpgroup, which reads `keys` keys at a time.
+
+    Heads have at most `width` elements, and more than `width` - 64. `rate` is the percentage of the tensor
+    cores' rate that is reached. A multiprocessor has three `blocks` if there are few keys, whose products and
+    weights follow each other. It has two if causal queries see few keys: one block begins and ends tiles
+    beside the products of the other.
+    """
 
     rows: int
     keys: int
@@ -258,12 +260,12 @@ class AttentionShape:
     def fills(self, tile: AttentionTile, machine: CudaMachine) -> bool:
         """Return whether a tile is large enough: one warpgroup is for few queries, or for a device that other
         tiles do not fill."""
-        tiles = self.batch_count * -(-self._row_count // _MOST_ROWS)
-        if self._shares_multiprocessor(tile):
-            return True
+        if tile.blocks == 2:
+            return self._shares_multiprocessor(tile)
         # Weights of two parts take more registers than several blocks leave.
-        if tile.blocks > 1 and (self._keys.count > tile.keys or self._parts > 1 or tile.keys > _FEW_ROWS):
+        if tile.blocks > 1 and (self._keys.count > tile.keys or self._parts > 1):
             return False
+        tiles = self.batch_count * -(-self._row_count // _MOST_ROWS)
         return tile.rows > _FEW_ROWS or self._has_few_rows or tiles < machine.multiprocessors
 
     def _shares_multiprocessor(self, tile: AttentionTile) -> bool:
