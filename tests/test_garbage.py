@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
+from opendml import garbage
 from opendml.garbage import collection_paused
 
 
@@ -13,16 +16,36 @@ class Cycle:
         self.own = self
 
 
-def test_objects_of_a_block_count_as_old_and_are_collected() -> None:
+def test_many_objects_of_a_block_count_as_old_and_are_collected() -> None:
     gc.unfreeze()
     with collection_paused():
         assert not gc.isenabled()
         cycle = Cycle()
         died = weakref.ref(cycle)
+        others = [[number] for number in range(garbage._MANY)]
     assert gc.isenabled()
     assert any(each is cycle for each in gc.get_objects(generation=2))
-    del cycle
+    del cycle, others
     gc.collect()
+    assert died() is None
+
+
+@pytest.mark.parametrize("objects", [1, 2 * garbage._MANY], ids=["few", "many"])
+def test_what_blocks_make_is_collected_without_being_asked_for(objects: int) -> None:
+    gc.unfreeze()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    try:
+        with collection_paused():
+            died = weakref.ref(Cycle())
+        for _ in range(2 + garbage._MOST_MOVED // garbage._MANY):
+            with collection_paused():
+                made = [[number] for number in range(objects)]
+            # Between blocks, a program makes fewer objects.
+            made = [[number] for number in range(1000)]
+    finally:
+        gc.set_threshold(*thresholds)
+    assert made
     assert died() is None
 
 

@@ -17,19 +17,32 @@ _lock = threading.RLock()
 _pauses: list[int] = []
 """The threads that pause it, as often as they do."""
 _was_enabled = False
+_MANY = 10_000
+"""Objects of a block that count as old at once: 10,000 more take the next collection 10 ms."""
+_MOST_MOVED = 200_000
+"""Objects that have come to the oldest generation in this way before it is collected. Python does not count
+them. BERT-base makes 114,000 until its first result, in 5 s. To collect 100,000 takes 0.15 s."""
+_moved = 0
 
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Collect no reference cycles in the block, in any thread. Blocks may nest, and run at the same time."""
-    global _was_enabled
-    thread = threading.get_ident()
+    """Collect no reference cycles in the block, in any thread. Blocks may nest, and run at the same time.
+
+    Before a block, what many blocks have made is collected: models that are gone.
+    """
+    global _moved, _was_enabled
+    thread, is_due = threading.get_ident(), False
     with _lock:
         if not _pauses:
             _was_enabled = gc.isenabled()
             gc.disable()
+            is_due = _was_enabled and _moved >= _MOST_MOVED
+            _moved = 0 if is_due else _moved
         _pauses.append(thread)
     try:
+        if is_due:
+            gc.collect()
         yield
     finally:
         with _lock:
@@ -40,15 +53,18 @@ def collection_paused() -> Iterator[None]:
 
 
 def _count_as_old() -> None:
-    """Move all objects to the oldest generation, without looking for cycles among them.
+    """Move all objects to the oldest generation if they are many, without looking for cycles among them.
 
     Otherwise the next collection, of the young ones, would look at all that the blocks have made: 0.15 s for
     BERT-base. A collection of the oldest generation still finds them. Objects that a program has frozen stay
     so, because there is no other way to free them than for all.
     """
-    if not gc.get_freeze_count():
+    global _moved
+    made = gc.get_count()[0]
+    if made >= _MANY and not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()
+        _moved += made
 
 
 def _go_on_in_child() -> None:
