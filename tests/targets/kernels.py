@@ -12,7 +12,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
-from opendml.targets.cpu.contraction.tiles import Family, Tiles, Way
+from opendml.targets.cpu.contraction.tiles import BlockWay, Family, Tiles
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import packed_ahead_b
 from opendml.targets.cpu.engine import KernelCompiler
@@ -105,6 +105,6 @@ def with_b_ahead(tiles: Tiles) -> Tiles | None:
     return ahead.of(tiles) if ahead else None
 
 
-def no_ways(rows: int, columns: int) -> Iterator[Way]:
+def no_ways(rows: int, columns: int) -> Iterator[BlockWay]:
     """Yield no ways to store operands."""
     return iter(())

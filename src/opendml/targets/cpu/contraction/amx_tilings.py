@@ -22,8 +22,8 @@ from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     MOST_AMX_RESULTS,
     PRODUCTS_IN_REGISTERS,
+    BlockWay,
     Family,
-    Way,
     groups_of,
     steps_of,
 )
@@ -105,7 +105,7 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
     def family(micro: MicroKernel) -> Family:
         tile = amx_tile_cycles(k, PRODUCTS_IN_REGISTERS, micro)
 
-        def ways(rows: int, columns: int) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[BlockWay]:
             count = _tile_count(micro, rows, columns)
             item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
             if crosses and columns < n:
@@ -144,7 +144,7 @@ def amx_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
     stored = stored_cycles(roles)
     far, packed = far_cycles(roles.a, roles.a.loads), image_cycles(viewed)
 
-    def ways(rows: int, columns: int) -> Iterator[Way]:
+    def ways(rows: int, columns: int) -> Iterator[BlockWay]:
         lines = columns // viewed.width
         tiles = -(-viewed.span(lines) // width)
         item = STARTED + -(-rows // unit) * tiles * tile
@@ -171,7 +171,7 @@ def amx_int8_tilings(roles: Roles) -> Iterator[Family]:
     a += _TRANSPOSED
     work = groups_of(roles, roles.a) * m * k * a / lanes
 
-    def ways(rows: int, columns: int) -> Iterator[Way]:
+    def ways(rows: int, columns: int) -> Iterator[BlockWay]:
         count = _tile_count(AMX_TILE, rows, columns)
         item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes) + columns * k * b / lanes
         yield item + rows * k * a / lanes, Storage.PACKED, Storage.PACKED, 0.0

@@ -129,11 +129,11 @@ class ContractionCode(KernelCode):
     @property
     def _panels_together(self) -> int:
         """The panels of B that a row reads side by side."""
-        b, is_narrow = self.tiling.b.storage, self.tiling.b.storage is Storage.NARROW_STREAMED
-        together = NARROW_PANELS_TOGETHER if is_narrow else PANELS_TOGETHER
-        is_wide = self.tiling.columns >= together * self.width and self.tiling.micro.rows == 1
-        takes_vectors = self.tiling.instructions is Instructions.FMA
-        return together if (b is Storage.STREAMED or is_narrow) and takes_vectors and is_wide else 1
+        if self.tiling.micro.rows > 1 or self.tiling.instructions is not Instructions.FMA:
+            return 1
+        most = {Storage.STREAMED: PANELS_TOGETHER, Storage.NARROW_STREAMED: NARROW_PANELS_TOGETHER}
+        together = most.get(self.tiling.b.storage, 1)
+        return together if self.tiling.columns >= together * self.width else 1
 
     @property
     def _fetches_rows(self) -> bool:
@@ -144,7 +144,7 @@ class ContractionCode(KernelCode):
         """Compute one block of results."""
         builder = self.builder
         group, along, across = self.a.split(item)
-        rows = first, last = self.chunk_range(across, self.units)
+        rows = self.chunk_range(across, self.units)
         start = builder.mul(along, self.block)
         columns = start, self.code.minimum(builder.add(start, self.block), self.inner)
         pointers = self.group_pointers(group)
@@ -154,7 +154,7 @@ class ContractionCode(KernelCode):
             operand.reader.begin(group)
         for operand in operands:
             operand.begin()
-        height, depth = self.tiling.a.rows, I64(self.tiling.depth)
+        depth = I64(self.tiling.depth)
         parts = self.a.reader.parts(self.elements, self.tiling.depth)
         with self.code.loop(I64(0), parts) as number:
             begin = builder.mul(number, depth)
@@ -165,28 +165,36 @@ class ContractionCode(KernelCode):
             b = self.b.block(columns, part)
             if self.multiplies_blocks:
                 self.multiply_block(b, rows, columns, part)
-            count = self.a.reader.parts(builder.sub(last, first), height)
-            with self.code.loop(I64(0), count) as panel_number:
-                row = builder.add(first, builder.mul(panel_number, I64(height)))
-                own = row, self.code.minimum(builder.add(row, I64(height)), last)
-                a, row_bytes = self.a.panel(own, part)
-                c = self.c_row(builder.sub(row, first))
-                at = pointers, self.row_pointers(pointers, row)
-                if self.only_stores:
-                    is_whole = builder.icmp_signed("==", builder.sub(own[1], row), I64(height))
-                    stored = self._whole_tiles(columns, builder.and_(is_last, is_whole))
-                    results = self._results(pointers, row, start)
-                else:
-                    stored, results = I64(0), Strided(c, I64(self.column_pitch))
-                    with builder.if_then(is_last):
-                        self.prefetch_results(pointers, own, columns)
-                panel = Panel(part, panel_number, count, own, columns, at, c, results, stored)
-                if not self.multiplies_blocks:
-                    self.multiply(a, row_bytes, b, panel)
-                if self.tiling.parts_together:
-                    self._add_up(part, builder.sub(row, first), builder.sub(own[1], row))
-                with builder.if_then(is_last):
-                    self._store(known, panel)
+            self._take_in_part(part, b, rows, columns, pointers, known)
+
+    def _take_in_part(
+        self, part: KPart, b: Strided, rows: Range, columns: Range, pointers: Pointers, known: Values
+    ) -> None:
+        """Add the products of a part to the sums, one micro-panel after the other. Behind the last part,
+        store the results of each."""
+        builder, (first, last), height = self.builder, rows, self.tiling.a.rows
+        count = self.a.reader.parts(builder.sub(last, first), height)
+        with self.code.loop(I64(0), count) as number:
+            row = builder.add(first, builder.mul(number, I64(height)))
+            own = row, self.code.minimum(builder.add(row, I64(height)), last)
+            a, row_bytes = self.a.panel(own, part)
+            c = self.c_row(builder.sub(row, first))
+            at = pointers, self.row_pointers(pointers, row)
+            if self.only_stores:
+                is_whole = builder.icmp_signed("==", builder.sub(own[1], row), I64(height))
+                stored = self._whole_tiles(columns, builder.and_(part.is_last, is_whole))
+                results = self._results(pointers, row, columns[0])
+            else:
+                stored, results = I64(0), Strided(c, I64(self.column_pitch))
+                with builder.if_then(part.is_last):
+                    self.prefetch_results(pointers, own, columns)
+            panel = Panel(part, number, count, own, columns, at, c, results, stored)
+            if not self.multiplies_blocks:
+                self.multiply(a, row_bytes, b, panel)
+            if self.tiling.parts_together:
+                self._add_up(part, builder.sub(row, first), builder.sub(own[1], row))
+            with builder.if_then(part.is_last):
+                self._store(known, panel)
 
     def multiply_block(self, b: Strided, rows: Range, columns: Range, part: KPart) -> None:
         """Multiply all micro-panels by a block."""

@@ -14,6 +14,7 @@ class DigitCode(ContractionCode):
     def emit_micro_kernel(self) -> None:
         tiling = self.tiling
         assert tiling.b.narrow is not None
-        layout = tiling.a.digit_rows(self.lanes)
-        how = tiling.micro, self.lanes, layout, tiling.b.narrow, self.column_pitch
-        self.micro = emit_digit_kernel(self.function.module, "micro", *how)
+        layout, module = tiling.a.digit_rows(self.lanes), self.function.module
+        self.micro = emit_digit_kernel(
+            module, "micro", tiling.micro, self.lanes, layout, tiling.b.narrow, self.column_pitch
+        )

@@ -44,6 +44,13 @@ _RESTS_TOGETHER = 64
 """The products of rests that are added to one sum."""
 _BALANCE = 0x00808080
 """Added to an integer, and then flipped, these bits make signed bytes of the lower digits."""
+_BLOCK_WORDS, _SCALE_AT = 4, 2 * _I32.bytes
+"""The words of 32 bits that a row has for a block, and the bytes before the third of them, its scale. The
+first two are sums, and the last is not used."""
+_EVERY_BYTE, _LOW_NIBBLES = 0x01010101, 0x0F0F0F0F
+"""A word whose bytes are 1, and the lower four bits of each byte of a word."""
+_WITHOUT_SIGN = 0x7FFFFFFF
+"""The bits of the magnitude of a FLOAT32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class _Row:
 
     def block(self, block: ir.Value) -> ir.Value:
         """Return the address of the sums and the scale of a block."""
-        return self._at(self.layout.blocks_at, self.code.builder.mul(block, I64(4)))
+        return self._at(self.layout.blocks_at, self.code.builder.mul(block, I64(_BLOCK_WORDS)))
 
     @property
     def count(self) -> ir.Value:
@@ -107,6 +114,8 @@ class _DigitsOfRow:
         self.number = partial(constant, _I32, code.lanes)
 
     def emit(self, count: ir.Value) -> None:
+        """Emit code that converts `count` floats, block by block: first it finds the largest, then it scales
+        and stores the digits."""
         builder, code = self.builder, self.code
         blocks = builder.udiv(builder.add(count, I64(self.block - 1)), I64(self.block))
         largest, sums = code.local(self.vector), code.local(self.vector)
@@ -135,7 +144,7 @@ class _DigitsOfRow:
 
     def _magnitude(self, values: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Return the bits of floats without their signs, and whether they are too large, or not finite."""
-        magnitude = self.builder.and_(self.builder.bitcast(values, self.vector), self.number(0x7FFFFFFF))
+        magnitude = self.builder.and_(self.builder.bitcast(values, self.vector), self.number(_WITHOUT_SIGN))
         limit = self.number(_MOST << _FRACTION_BITS)
         return magnitude, self.builder.icmp_unsigned(">=", magnitude, limit)
 
@@ -169,10 +178,10 @@ class _DigitsOfRow:
             for digit in range(_DIGITS)
             for element in range(GROUP)
         ]
-        turned = builder.shuffle_vector(bytes, bytes, vector_constant(ir.IntType(32), order))
-        words = builder.bitcast(turned, self.vector)
+        by_digits = builder.shuffle_vector(bytes, bytes, vector_constant(ir.IntType(32), order))
+        words = builder.bitcast(by_digits, self.vector)
         self.code.store(self.row.digits(index), words, _I32)
-        return dot_bytes(builder, sums, words, self.number(0x01010101), lanes)
+        return dot_bytes(builder, sums, words, self.number(_EVERY_BYTE), lanes)
 
     def _store_rests(self, index: ir.Value, rests: ir.Value, mask: ir.Value) -> None:
         builder, code = self.builder, self.code
@@ -198,7 +207,7 @@ class _DigitsOfRow:
             both = builder.add(low, builder.shl(high, I32(_BASE_BITS)))
             at = self.code.offset(place, I64(number * _I32.bytes))
             self.code.store(at, builder.neg(both), _I32)
-        self.code.store(self.code.offset(place, I64(2 * _I32.bytes)), scale, F32)
+        self.code.store(self.code.offset(place, I64(_SCALE_AT)), scale, F32)
 
     def _absolute(self, values: ir.Value) -> ir.Value:
         return overloaded(self.builder, "fabs", F32, self.lanes, [values])
@@ -326,11 +335,11 @@ class _DigitKernel:
         builder, code = self.builder, self.code
         result = []
         for zero in zeros:
-            sums = [code.local(self.vector, None) for _ in range(_DIGITS)]
+            sums = [code.local(self.vector) for _ in range(_DIGITS)]
             for half in range(_DIGITS // 2):
                 at = code.offset(place.block(block), I64(half * _I32.bytes))
-                less = builder.mul(code.broadcast(code.load(at, _I32, 1)), zero)
-                code.set(sums[2 * half], less)
+                taken_away = builder.mul(code.broadcast(code.load(at, _I32, 1)), zero)
+                code.set(sums[2 * half], taken_away)
                 code.set(sums[2 * half + 1], self.number(0))
             result.append(sums)
         return result
@@ -361,8 +370,8 @@ class _DigitKernel:
         else:
             both = self.code.load(place, _I32, self.lanes)
             halves = both, builder.lshr(both, self.number(self.narrow.bits))
-            words = [builder.and_(each, self.number(0x0F0F0F0F)) for each in halves]
-        flipped = self.number(self.flipped * 0x01010101)
+            words = [builder.and_(each, self.number(_LOW_NIBBLES)) for each in halves]
+        flipped = self.number(self.flipped * _EVERY_BYTE)
         return [builder.xor(each, flipped) for each in words] if self.flipped else words
 
     def _add_block(
@@ -375,7 +384,7 @@ class _DigitKernel:
         """Add the sums of a block, scaled, to the totals of a row."""
         builder, code = self.builder, self.code
         vector = llvm_type(F32, self.lanes)
-        own = code.broadcast(code.load(code.offset(place, I64(2 * _I32.bytes)), F32, 1))
+        own = code.broadcast(code.load(code.offset(place, I64(_SCALE_AT)), F32, 1))
         for digits, scale, total in zip(sums, scales, totals, strict=True):
             low, high = (
                 builder.sitofp(

@@ -24,12 +24,12 @@ from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
+    BlockWay,
     Family,
-    Way,
+    block_in_cache,
     groups_of,
     image_columns,
-    image_rows,
-    most_results,
+    rows_in_cache,
 )
 from opendml.targets.cpu.contraction.tiling import FEW_ROWS, Instructions, MicroKernel, Storage
 from opendml.targets.cpu.contraction.tilings import STREAMED
@@ -59,7 +59,7 @@ def image_tilings(viewed: ViewedImage) -> Iterator[Family]:
     def family(micro: MicroKernel) -> Family:
         width, product_cycles = micro.vectors * lanes, _image_tile_cycles(micro)
 
-        def ways(rows: int, columns: int) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[BlockWay]:
             lines = columns // viewed.width
             tiles = -(-viewed.span(lines) // width)
             item = STARTED + -(-rows // micro.rows) * tiles * groups * product_cycles
@@ -82,7 +82,7 @@ def image_blocks(viewed: ViewedImage, micro: MicroKernel) -> Iterator[tuple[int,
         span = viewed.span(lines)
         if span > _MOST_COLUMNS:
             break
-        most_rows = image_rows(image_columns(span, width)) // micro.rows * micro.rows
+        most_rows = rows_in_cache(image_columns(span, width)) // micro.rows * micro.rows
         for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
             yield rows, lines * viewed.width
 
@@ -113,7 +113,7 @@ def broadcast_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
     roles, lanes = viewed.roles, lane_count()
     outer, m, n, k = roles.sizes
     _, b = packing_cycles(roles)
-    most_rows, most_columns = most_results()
+    most_rows, most_columns = block_in_cache()
     stored = stored_cycles(roles, _SCATTERED)
     packed = image_cycles(viewed)
 
@@ -122,7 +122,7 @@ def broadcast_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
         micro = replace(largest, rows=next(divisors))
         width, product_cycles = micro.vectors * lanes, tile_cycles(micro)
 
-        def ways(rows: int, columns: int) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[BlockWay]:
             tiles = rows // micro.rows * -(-columns // width)
             item = STARTED + tiles * k * product_cycles + packed(rows // viewed.width)
             item += (columns * k * b + rows * columns * stored) / lanes

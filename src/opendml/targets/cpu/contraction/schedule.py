@@ -69,13 +69,13 @@ _CLAIMED_AWAKE = 20_000
 _THREADS = (1, 2, 4, 8)
 """The numbers of threads for which a choice is good that must not depend on that number."""
 NEARLY = 1.15
-"""The factor by which tiles that pack constants in a usual form may cost more than the cheapest. Each form
-takes as much memory as the constant itself."""
+"""The factor by which tiles that pack constants in a usual form may cost more than the cheapest, at least 1.
+Each form takes as much memory as the constant itself."""
+_NEARLY_VARYING = 2.0
+"""That factor if sizes vary. Without a launch that packs them ahead, constants would be read twice."""
 ALIKE = 1.03
 """The factor by which the first of two usual forms may cost more than the second. With 1.15, YOLOv8n took
 1.04 times as long (Zen 4)."""
-_VARYING = 2.0
-"""That factor if sizes vary. Without a launch that packs them ahead, constants would be read twice."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
@@ -95,7 +95,6 @@ _KINDS = {
     Instructions.AMX_BF16: "matrices",
     Instructions.AMX_INT8: "matrices",
 }
-
 
 Found = TypeVar("Found")
 
@@ -309,8 +308,8 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     """Return the tiles that compute sums of products best.
 
     Few rows stream a large constant, at any rate. Else the tiles with the least order decide what bits depend
-    on. Among the tiles with equal bits, the threads at hand decide, and the form in which
-    constants are packed.
+    on. Among the tiles with equal bits, the threads at hand decide, and the form in which constants are
+    packed.
     """
     if query.few_rows is not None:
         return query.few_rows
@@ -320,7 +319,7 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     if best is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
     tiles = _best_of_equal_bits(
-        best.choice, families, query.threads, NEARLY if query.varying is None else _VARYING
+        best.choice, families, query.threads, NEARLY if query.varying is None else _NEARLY_VARYING
     )
     return Estimate(tiles, best.terms, best.work, name_of(tiles))
 
@@ -395,7 +394,7 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
             usual[form].offer(tiles, cost, place)
 
     for number, priced in sorted(enumerate(families), key=lambda each: each[1].family.least):
-        if priced.family.least // threads > max(nearly, 1.0) * cheapest.cost[0]:
+        if priced.family.least // threads > nearly * cheapest.cost[0]:
             break  # No tiles of this family and of those behind it are worth it.
         if not may_sum_alike(priced.family, best):
             continue
@@ -431,25 +430,26 @@ def sums_alike(tiles: Tiles, others: Tiles) -> bool:
     Integers may be added in any order."""
     if not may_sum_alike(tiles, others):
         return False
-    is_same = tiles.roles.types[0] is not F32 or (tiles.viewed and others.viewed)
-    return bool(is_same) or tiles.depth == others.depth
+    # The depth of parts does not matter to integers, and equal windows have the same.
+    is_open = tiles.roles.types[0] is F32 and not (tiles.viewed and others.viewed)
+    return not is_open or tiles.depth == others.depth
 
 
-def may_sum_alike(of: Tiles | Family, others: Tiles) -> bool:
+def may_sum_alike(tiles: Tiles | Family, others: Tiles) -> bool:
     """Return whether tiles, or some of a family, may add the same products in the same order as others. Only
     the depth of their parts is not compared."""
-    if of.roles.types[0] is not F32:
-        return of.roles.types == others.roles.types
-    is_amx = of.instructions.are_amx
+    if tiles.roles.types[0] is not F32:
+        return tiles.roles.types == others.roles.types
+    is_amx = tiles.instructions.are_amx
     if is_amx != others.instructions.are_amx:
         return False
-    if is_amx and of.micro != others.micro:
+    if is_amx and tiles.micro != others.micro:
         # If a number cannot be split, all rows of its tile are multiplied by FMAs.
         return False
-    if of.viewed and others.viewed:
-        windows = of.viewed.image.taps == others.viewed.image.taps
-        return windows and of.roles.depth == others.roles.depth
-    return of.roles is others.roles
+    if tiles.viewed and others.viewed:
+        have_equal_taps = tiles.viewed.image.taps == others.viewed.image.taps
+        return have_equal_taps and tiles.roles.depth == others.roles.depth
+    return tiles.roles is others.roles
 
 
 def columns_of_all(best: Tiles, families: Sequence[Priced]) -> int:

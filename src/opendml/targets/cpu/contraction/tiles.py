@@ -35,8 +35,7 @@ COLUMNS_OF_DOTS = 1024
 MOST_AMX_RESULTS = 512, 512
 """The most rows and columns of a block for AMX."""
 
-
-_ALONE = 10_000
+_ALONE_CYCLES = 10_000
 """Cycles of a launch up to which the caller does it alone: sharing saves less than it costs to wait for a
 thread that is late."""
 
@@ -130,14 +129,19 @@ class Tiles:
     def choice(self) -> TileChoice:
         """The choice of these tiles."""
         grain, cycles = self.items, self.items * self.item_cycles
-        if cycles > _ALONE:
+        if cycles > _ALONE_CYCLES:
             grain = max(1, min(grain // (4 * ITEMS), int(CLAIM_CYCLES // self.item_cycles)))
+        rows, columns = self.rows, self.columns
+        if self.viewed and self.viewed.broadcast:
+            rows //= self.viewed.width
+        elif self.viewed:
+            columns //= self.viewed.width
         return TileChoice(
             self.roles.exchanged,
             self.instructions,
             self.micro,
-            self.rows // self.viewed.width if self.viewed and self.viewed.broadcast else self.rows,
-            self.columns // self.viewed.width if self.viewed and not self.viewed.broadcast else self.columns,
+            rows,
+            columns,
             self.a,
             self.b,
             grain,
@@ -165,11 +169,11 @@ class Tiles:
         Args:
             span: the columns of scratch memory for sums of windows that are B.
         """
-        rows, columns = most_results()
+        rows, columns = block_in_cache()
         if self.instructions is Instructions.DOTS:
             return self.micro.rows, COLUMNS_OF_DOTS
         if self.b is Storage.WINDOWS:
-            rows, columns = image_rows(span), span
+            rows, columns = rows_in_cache(span), span
         elif self.instructions.are_amx:
             rows, columns = MOST_AMX_RESULTS
         elif self.has_few_rows:
@@ -179,11 +183,12 @@ class Tiles:
 
 
 Worth = Callable[[float, int, int], bool]
-"""True if blocks may be the best, by the cycles of each, and its rows and columns. No `Tiles` are made of
-others. The cycles are exact: with more work more threads join, so a bound of them would bound nothing."""
-Way = tuple[float, Storage, Storage, float]
-"""The cycles of a block, where A and B are stored, and the cycles of all threads to pack one of them
-ahead."""
+"""Returns whether blocks may be the best, by the cycles of each, and its rows and columns. No `Tiles` are
+made of others. The cycles are exact: with more work more threads join, so a bound of them would bound
+nothing."""
+BlockWay = tuple[float, Storage, Storage, float]
+"""The cycles of a block, where A and B are stored, and the cycles of all threads to pack one of them ahead.
+It is a plain tuple, because a search makes thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +202,7 @@ class Family:
     """The cycles of all threads that any division takes: those of the products in whole tiles."""
     blocks: Iterable[tuple[int, int]]
     """The rows and columns of blocks."""
-    ways: Callable[[int, int], Iterator[Way]]
+    ways: Callable[[int, int], Iterator[BlockWay]]
     """Yields the ways to store the operands of blocks of this size, with their costs."""
     viewed: ViewedImage | None = None
     packs_tiles: bool = False
@@ -213,18 +218,8 @@ class Family:
         for rows, columns in self.blocks:
             for cycles, a, b, work in self.ways(rows, columns):
                 if worth(cycles, rows, columns):
-                    yield Tiles(
-                        self.roles,
-                        self.instructions,
-                        self.micro,
-                        rows,
-                        columns,
-                        cycles,
-                        a,
-                        b,
-                        work,
-                        self.viewed,
-                    )
+                    block = rows, columns, cycles, a, b, work
+                    yield Tiles(self.roles, self.instructions, self.micro, *block, self.viewed)
 
 
 def steps_of(part: Kernel) -> int:
@@ -243,11 +238,11 @@ def groups_of(roles: Roles, part: Kernel) -> int:
     return roles.count(number for number in roles.outer if moves(part, number))
 
 
-def most_results() -> tuple[int, int]:
+def block_in_cache() -> tuple[int, int]:
     """Return the most rows and columns of a block: its results take a quarter of a core's own cache at most,
     and its part of B less."""
     columns = 256 if machine().l2_bytes >= 1024 * 1024 else 128
-    return machine().l2_bytes // 4 // (columns * F32.bytes), columns
+    return rows_in_cache(columns), columns
 
 
 def image_columns(span: int, width: int) -> int:
@@ -259,8 +254,8 @@ def image_columns(span: int, width: int) -> int:
     return -(-size // width) * width
 
 
-def image_rows(columns: int) -> int:
-    """Return the most rows of a block of an image: its results take a quarter of a core's own cache."""
+def rows_in_cache(columns: int) -> int:
+    """Return the rows of these columns whose results take a quarter of a core's own cache, at least one."""
     return max(1, machine().l2_bytes // 4 // (columns * F32.bytes))
 
 

@@ -40,13 +40,13 @@ from opendml.targets.cpu.contraction.tiles import (
     ITEMS,
     ROWS_TOGETHER,
     VECTORS_TOGETHER,
+    BlockWay,
     Family,
     Tiles,
-    Way,
+    block_in_cache,
     groups_of,
     in_tiles,
     is_fixed,
-    most_results,
     steps_of,
 )
 from opendml.targets.cpu.contraction.tiling import (
@@ -100,24 +100,24 @@ def stays_narrow(roles: Roles, varying: Varying = None) -> bool:
 def tilings(roles: Roles, varying: Varying = None) -> Iterator[Family]:
     """Yield the families whose operands are packed, or whose A is read in place; few if sizes vary."""
     outer, m, n, k = roles.sizes
-    (a, b), lanes, groups = packing_cycles(roles), lane_count(), roles.k_groups
+    (pack_a, pack_b), lanes, groups = packing_cycles(roles), lane_count(), roles.k_groups
     is_narrow = stays_narrow(roles, varying)
     in_b = Storage.NARROW if is_narrow else Storage.PACKED
     if is_narrow:
-        b = WIDENED
+        pack_b = WIDENED
     stored = stored_cycles(roles, _SCATTERED_PIXELS if is_fixed(roles.b) else _SCATTERED)
     far = far_cycles(roles.a, roles.a.loads)
-    work = groups_of(roles, roles.a) * m * k * a / lanes
+    work = groups_of(roles, roles.a) * m * k * pack_a / lanes
     in_place = _can_be_read_in_place(roles)
 
     def family(micro: MicroKernel) -> Family:
         width, product_cycles = micro.vectors * lanes, tile_cycles(micro, roles.types[0])
 
-        def ways(rows: int, columns: int) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[BlockWay]:
             tiles = -(-rows // micro.rows) * -(-columns // width)
             item = STARTED + tiles * groups * product_cycles
-            item += (columns * k * b + rows * columns * stored) / lanes
-            yield item + rows * k * a / lanes, Storage.PACKED, in_b, 0.0
+            item += (columns * k * pack_b + rows * columns * stored) / lanes
+            yield item + rows * k * pack_a / lanes, Storage.PACKED, in_b, 0.0
             # A micro-panel is fetched for all its tiles while those of the one before are multiplied.
             item += rows * groups * (STREAMED + far * width / columns) / lanes
             if not is_narrow:
@@ -137,7 +137,7 @@ def _blocks(roles: Roles, micro: MicroKernel) -> list[tuple[int, int]]:
     """Return the rows and columns of blocks in whole tiles."""
     _, m, n, _ = roles.sizes
     width = micro.vectors * lane_count()
-    rows, columns = in_tiles(most_results(), micro.rows, width)
+    rows, columns = in_tiles(block_in_cache(), micro.rows, width)
     return list(product(block_sizes(m, micro.rows, rows), block_sizes(n, width, columns)))
 
 
@@ -172,7 +172,7 @@ def tilings_in_rows(roles: Roles) -> Iterator[Family]:
     outer, m, n, k = roles.sizes
     if not 1 < m <= MOST_ROWS or not _lies_in_rows(roles):
         return
-    (a, b), lanes = packing_cycles(roles), lane_count()
+    (pack_a, pack_b), lanes = packing_cycles(roles), lane_count()
     stored = stored_cycles(roles)
     read = _READ_IN_ROWS + far_cycles(roles.b, roles.b.loads, in_rows=True)
 
@@ -180,10 +180,10 @@ def tilings_in_rows(roles: Roles) -> Iterator[Family]:
         micro, width = MicroKernel(m, vectors), vectors * lanes
         tile = k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
 
-        def ways(rows: int, columns: int) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[BlockWay]:
             rest = min(n, columns) % width
             item = STARTED + -(-columns // width) * tile
-            item += (columns * k * read + rest * k * b + m * k * a + m * columns * stored) / lanes
+            item += (columns * k * read + rest * k * pack_b + m * k * pack_a + m * columns * stored) / lanes
             yield item, Storage.PACKED, Storage.IN_PLACE, 0.0
 
         blocks = [(m, columns) for columns in block_sizes(n, width, COLUMNS_IN_ROWS // width * width)]
@@ -205,7 +205,7 @@ def tilings_of_dots(roles: Roles) -> Iterator[Family]:
     outer, m, n, k = roles.sizes
     if m > MOST_ROWS or not a_along_depth(roles) or not _lies_in_columns(roles):
         return
-    (a, _), lanes = packing_cycles(roles), lane_count()
+    (pack_a, _), lanes = packing_cycles(roles), lane_count()
     stored = stored_cycles(roles)
     together = max(1, min(MOST_ROWS, lanes, _SUMS[machine().registers] // m))
     vector = max(m / 2, (m / together + 1) / 2) + _READ_IN_ROWS
@@ -213,8 +213,8 @@ def tilings_of_dots(roles: Roles) -> Iterator[Family]:
     parts = -(-k // (VECTORS_TOGETHER * lanes))
     column = -(-k // lanes) * vector + m * parts * _LANES_ADDED + parts * ROW / together
 
-    def ways(rows: int, columns: int) -> Iterator[Way]:
-        item = STARTED + columns * column + (m * k * a + m * columns * stored) / lanes
+    def ways(rows: int, columns: int) -> Iterator[BlockWay]:
+        item = STARTED + columns * column + (m * k * pack_a + m * columns * stored) / lanes
         yield item, Storage.PACKED, Storage.IN_PLACE, 0.0
 
     sizes = block_sizes(n, together, COLUMNS_OF_DOTS // together * together)
@@ -256,13 +256,13 @@ def packed_ahead_b(family: Family) -> PackedAheadB | None:
     roles = family.roles
     if not family.packs_tiles or not _has_panels(roles):
         return None
-    packing = packing_cycles(roles)[1]
+    _, pack_b = packing_cycles(roles)
     # Beside windows of an image a panel comes while all micro-panels are multiplied by the one before.
     fetched = STREAMED if family.broadcasts else _FETCHED_PANEL + far_cycles(roles.b, roles.b.loads)
     _, _, n, k = roles.sizes
     depth = k / lane_count()
-    work = groups_of(roles, roles.b) * n * depth * packing
-    return PackedAheadB(depth, packing - fetched, work)
+    work = groups_of(roles, roles.b) * n * depth * pack_b
+    return PackedAheadB(depth, pack_b - fetched, work)
 
 
 def _has_panels(roles: Roles) -> bool:
@@ -293,11 +293,11 @@ def streamed_tiles(roles: Roles, threads: int, varying: Varying = None) -> Tiles
         return None
     rows = power_of_two(m) if varies(varying, roles.rows) else m
     micro, columns = MicroKernel(rows, USUAL_VECTORS), USUAL_VECTORS * lanes
-    a, b = packing_cycles(roles)
+    pack_a, pack_b = packing_cycles(roles)
     stored = stored_cycles(roles)
     item = STARTED + k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
-    item += (columns * k * (_READ_IN_ROWS + far) + m * k * a + m * columns * stored) / lanes
-    work = groups_of(roles, roles.b) * n * k / lanes * b
+    item += (columns * k * (_READ_IN_ROWS + far) + m * k * pack_a + m * columns * stored) / lanes
+    work = groups_of(roles, roles.b) * n * k / lanes * pack_b
     storage = Storage.NARROW_STREAMED if is_narrow else Storage.STREAMED
     instructions = Instructions.FMA
     fair = -(-n // columns) // max(ITEMS, _ITEMS_OF_THREAD * threads)
@@ -306,7 +306,7 @@ def streamed_tiles(roles: Roles, threads: int, varying: Varying = None) -> Tiles
         tiles = max(1, min(_MOST_PANELS, fair))
         columns *= tiles
         item = STARTED + k * rows * (_DIGITS_OF_ROW / lanes + tiles * _DIGIT_PRODUCTS)
-        item += (m * k * a + m * columns * stored) / lanes
+        item += (m * k * pack_a + m * columns * stored) / lanes
     elif rows == 1 and fair >= (panels := NARROW_PANELS_TOGETHER if is_narrow else PANELS_TOGETHER):
         columns *= panels
         item *= panels
