@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+import opendml as dml
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.compiler.views import with_views_moved
@@ -516,3 +517,19 @@ def test_a_computed_number_scales_sums_in_other_sizes() -> None:
     a, b, number = sources(*arrays)
     result = reshaped(contraction(a, b, (3,)), (2, 2, 3, 5)) * -number
     assert_agrees([result], arrays, rtol=1e-6)
+
+
+def test_gathered_elements_of_one_image_are_broadcast_over_several() -> None:
+    random = np.random.default_rng(13)
+    arrays: list[Array] = [
+        random.standard_normal((1, 6, 9)).astype(np.float32),
+        random.integers(0, 9, (1, 6, 5)).astype(np.int32),
+        random.standard_normal((4, 6, 5)).astype(np.float32),
+    ]
+    graph = dml.Graph()
+    x, places, factors = (
+        graph.input(name, data_type, list(each.shape))
+        for name, data_type, each in zip("xpf", (dml.FLOAT32, dml.INT32, dml.FLOAT32), arrays, strict=True)
+    )
+    model = graph.compile({"y": dml.gather_elements(x, places, axis=2) * factors}, "cpu")
+    np.testing.assert_array_equal(model(*arrays)["y"], np.take_along_axis(*arrays[:2], 2) * arrays[2])

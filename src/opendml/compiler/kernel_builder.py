@@ -78,15 +78,18 @@ class Location:
         moving = tuple(stride if extent > 1 else 0 for stride, extent in strides)
         return Access(self.buffer, self.layout.type, self.offset, moving)
 
-    def viewed(self, view: View, rank: int) -> Access:
-        """Return the access of a VIEW of the tensor, without the indices that it computes."""
+    def viewed(self, view: View, sizes: Sequence[int]) -> Access:
+        """Return the access of a VIEW of the tensor with some sizes, without the indices that it computes. A
+        kernel whose domain is larger than a size of 1 broadcasts it."""
         strides = self.layout.strides
         offset = self.offset + sum(
             first * stride for first, stride in zip(view.offsets, strides, strict=True)
         )
         moving = tuple(
-            sum(row[column] * stride for row, stride in zip(view.steps, strides, strict=True))
-            for column in range(rank)
+            0
+            if type(size) is int and size == 1
+            else sum(row[column] * stride for row, stride in zip(view.steps, strides, strict=True))
+            for column, size in enumerate(sizes)
         )
         return Access(self.buffer, self.layout.type, offset, moving)
 
@@ -192,7 +195,7 @@ class KernelBuilder:
             offset, *strides = leaf.attribute
             return Access(None, leaf.type, offset, tuple(strides) or (0,) * rank)
         if isinstance(leaf.attribute, View) and id(leaf) not in held:
-            return self.location(leaf.operands[0], held).viewed(leaf.attribute, rank)
+            return self.location(leaf.operands[0], held).viewed(leaf.attribute, leaf.sizes)
         return self.location(leaf, held).access()
 
 
