@@ -74,8 +74,9 @@ _LEAST_STEP = 228
 _TILE_CYCLES, _STORE_RATE = 2250, 6.4
 """Cycles between the last products of a tile and the first of the next, without storing results, and results
 that a block stores in a cycle; fitted on an H100."""
-_ROUNDING_OPERATIONS = 10
-"""Operations that round a result to BFLOAT16, in place of which there is one instruction."""
+_ROUNDING_OPERATIONS, _WIDENING_OPERATIONS, _FEW_OPERATIONS = 10, 2, 10
+"""Operations that round a number to BFLOAT16 and that widen one, in place of which there is an instruction.
+Few others of a result do not count."""
 _JOIN_CYCLES, _JOIN_RATE = 1000, 24.0
 """Cycles in which blocks of a cluster exchange sums of a tile, and bytes that a block receives in a cycle;
 fitted on an H100."""
@@ -299,12 +300,12 @@ class WarpgroupShape:
 
     @cached_property
     def _costly_operations(self) -> int:
-        """Operations beyond those that round results to BFLOAT16, or beyond few others."""
-        rounded = sum(
-            node.operation is Operation.CONVERT and node.type is ScalarType.UINT16
-            for node in ordered(self.kernel.values)
-        )
-        return max(0, self._operations - _ROUNDING_OPERATIONS * max(1, rounded))
+        """The operations that make a result, without a few and without those that convert BFLOAT16."""
+        conversions = [each for each in ordered(self.kernel.values) if each.operation is Operation.CONVERT]
+        rounded = sum(each.type is ScalarType.UINT16 for each in conversions)
+        widened = sum(each.operands[0].type is ScalarType.UINT16 for each in conversions)
+        few = _FEW_OPERATIONS + _ROUNDING_OPERATIONS * rounded + _WIDENING_OPERATIONS * widened
+        return max(0, self._operations - few)
 
     def _line_factor(self, load: int) -> float:
         """Return the bytes that are read of an operand, over those that it has."""
