@@ -55,7 +55,7 @@ class Declarations(Generic[T]):
         """Return the declarations for all operators that have some."""
         if not self._is_loaded:
             # What an interrupted import declared would be declared again by the next one.
-            with importing, deferred_signals():
+            with deferred_signals(), importing:
                 for module in iter_modules(import_module(self._package).__path__):
                     import_module(f"{self._package}.{module.name}")
                 self._is_loaded = True

@@ -81,7 +81,7 @@ class Registry(Generic[C]):
     @cache  # noqa: B019 - registries live as long as the process
     def _load(self) -> None:
         # An interrupted import could not be repeated: its converters are registered already.
-        with importing, deferred_signals():
+        with deferred_signals(), importing:
             package = import_module(self._package)
             for module in iter_modules(package.__path__):
                 import_module(f"{self._package}.{module.name}")

@@ -603,7 +603,7 @@ def load_model(
         @collection_paused()
         def opened() -> Opened:
             # Python does not repeat an interrupted import of `onnx` or of converters as a whole.
-            with importing, deferred_signals():
+            with deferred_signals(), importing:
                 from opendml.frontends.onnx.opening import opened_model
             with metered(limit.limits), meter().timed("compile_seconds", "loading the model"):
                 return opened_model(source, device_of(device), sizes, require_used, cache, weights)

@@ -80,7 +80,7 @@ class KernelCompiler:
         new = {key: each for key, each in needed.items() if key not in self._missing and not is_linked(key)}
         for keys in batched(new, BATCH):
             check_time()
-            with compiling, deferred_signals():
+            with deferred_signals(), compiling:
                 find_kernels(keys)
         self._began = self._began or time.perf_counter()
         self._missing |= {key: each for key, each in new.items() if not is_linked(key)}

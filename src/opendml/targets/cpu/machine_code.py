@@ -93,7 +93,7 @@ def forget_codes(keys: Sequence[str]) -> None:
 
 def note_runtime() -> None:
     """Read the object of the native runtime, for a recorder, or compile it to the cache."""
-    with compiling, deferred_signals():
+    with deferred_signals(), compiling:
         if read_object(runtime_key()) is None:
             write_object(runtime_key(), _compiled_runtime())
 
@@ -120,7 +120,7 @@ def link_runtime(code: bytes) -> None:
 def runtime_addresses() -> Mapping[str, int]:
     """Return the addresses of the native runtime's functions."""
     if not _runtime:
-        with compiling, deferred_signals():
+        with deferred_signals(), compiling:
             found = _cached(runtime_key(), FUNCTIONS)
             if found is None:
                 link_runtime(_compiled_runtime())
