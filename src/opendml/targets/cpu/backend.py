@@ -82,8 +82,9 @@ class CpuBackend(HostBackend):
         with importing:
             from opendml.targets.cpu.executable import CpuExecutable
             from opendml.targets.cpu.stored_plan import plan_to_json
-        if not isinstance(executable, CpuExecutable) or not plans_are_kept():
+        if not self.can_store(executable):
             return None
+        assert isinstance(executable, CpuExecutable)
         return plan_to_json(executable.parts, written)
 
     def from_stored(self, data: dict[str, Any], read: Callable[[Any], Any]) -> CpuExecutable | None:

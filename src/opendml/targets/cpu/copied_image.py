@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from opendml.compiler.kernel import Kernel, number_of
 from opendml.compiler.loops import LoopNest
-from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.sizes import Size, are_same, greatest, hint_of, is_surely_less, least
 from opendml.targets.cpu.pattern import LINE, CopiedImage, ImagePlace
-from opendml.targets.cpu.shared_rows import conditions_of, moving_alike
+from opendml.targets.cpu.shared_rows import conditions_of, is_counter, moves_of, moving_alike
 
 _MOST_ROWS, _MOST_LOADS = 8, 200
 """Rows that are computed together, at most, and their loads: each is code of its own."""
@@ -23,13 +23,16 @@ _FARTHEST = 16
 """Rows between two elements of a window, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    """The conditions that limit a load: the loads that count its rows and columns in the image, if any do,
-    and those that are their bounds."""
+class _Limit(NamedTuple):
+    """The condition that a row or a column of a load is in the image: the loads that count it, and those that
+    there are."""
 
-    counters: tuple[int | None, int | None]
-    bounds: tuple[int | None, int | None]
+    counter: int
+    bound: int
+
+
+_Limits = tuple[_Limit | None, _Limit | None]
+"""The limits of the row and the column of a load; None: there is no condition."""
 
 
 def copied_image(kernel: Kernel, nest: LoopNest) -> CopiedImage | None:
@@ -45,15 +48,10 @@ def copied_image(kernel: Kernel, nest: LoopNest) -> CopiedImage | None:
     columns = hint_of(nest.inner.count) * search.strides[1]
     if columns >= _WIDE and len(places) <= _FEW_LOADS:
         return None
-    planes = sorted(
-        {(row % search.strides[0], column % search.strides[1]) for row, column in places.values()}
-    )
+    down, along = search.strides
+    planes = sorted({(row % down, column % along) for row, column in places.values()})
     found = {
-        number: ImagePlace(
-            planes.index((row % search.strides[0], column % search.strides[1])),
-            row // search.strides[0],
-            column // search.strides[1],
-        )
+        number: ImagePlace(planes.index((row % down, column % along)), row // down, column // along)
         for number, (row, column) in places.items()
     }
     image = CopiedImage(
@@ -98,15 +96,15 @@ class _Search:
         limits = self._limits()
         if limits is None:
             return None
-        known = {number: each for number, each in limits.items() if None not in each.counters}
-        reference, *_ = [*known, None]
+        reference = next((number for number, each in limits.items() if None not in each), None)
         if reference is None:
             return None
-        counters, self.bounds = (
-            _integers(each) for each in (known[reference].counters, known[reference].bounds)
-        )
         loads = self._kernel.loads
-        self.strides = self._row.strides[counters[0]], self._column.strides[counters[1]]
+        row, column = limits[reference]
+        assert row is not None
+        assert column is not None
+        self.bounds = row.bound, column.bound
+        self.strides = self._row.strides[row.counter], self._column.strides[column.counter]
         if isinstance(self.strides[0], Size) or self.strides[0] < 1 or self.strides[1] not in (1, 2):
             return None
         size = loads[reference].type.bytes
@@ -114,22 +112,20 @@ class _Search:
         steps = self._column.strides[reference], self._row.strides[reference]
         if steps[0] != size * self.strides[1] or not are_same(line * self.strides[0], steps[1]):
             return None
-        first = tuple(loads[each].offset for each in counters)
+        first = loads[row.counter].offset, loads[column.counter].offset
         if any(isinstance(each, Size) for each in first):
             return None
         result = {}
-        for number, limit in limits.items():
-            if not self._moves_alike(number, reference):
-                return None
+        for number, own in limits.items():
             distance = loads[number].offset - loads[reference].offset
             places = _rows_and_columns(distance, line, size)
-            moved = next((each for each in places if self._agrees(limit, counters, each)), None)
+            moved = next((each for each in places if self._agrees(own, (row, column), each)), None)
             if moved is None:
                 return None
             result[number] = first[0] + moved[0], first[1] + moved[1]
         return result
 
-    def _limits(self) -> dict[int, _Bounds] | None:
+    def _limits(self) -> dict[int, _Limits] | None:
         """Return the limits of the loads of windows by their numbers: of all loads of the buffer that has
         conditions. None: there are others."""
         nodes: dict[int, list[Node]] = {}
@@ -138,11 +134,12 @@ class _Search:
                 nodes.setdefault(number_of(node), []).append(node)
         guarded = [number for number, found in nodes.items() if any(node.operands for node in found)]
         loads = self._kernel.loads
-        if not guarded or len({(loads[each].buffer, loads[each].strides) for each in guarded}) > 1:
+        if not guarded or len({(*moves_of(loads[each]), loads[each].type) for each in guarded}) > 1:
             return None
+        first = loads[guarded[0]]
         result = {}
         for number, found in nodes.items():
-            if not self._moves_alike(number, guarded[0]):
+            if moves_of(loads[number]) != moves_of(first) or loads[number].type is not first.type:
                 continue
             limits = self._limits_of(found[0]) if len(found) == 1 and len(found[0].operands) < 2 else None
             if limits is None:
@@ -150,67 +147,43 @@ class _Search:
             result[number] = limits
         return result
 
-    def _limits_of(self, node: Node) -> _Bounds | None:
+    def _limits_of(self, node: Node) -> _Limits | None:
         """Return the limits of a load. None: it has other conditions."""
-        counters: list[int | None] = [None, None]
-        bounds: list[int | None] = [None, None]
+        found: list[_Limit | None] = [None, None]
         for condition in (each for guard in node.operands for each in conditions_of(guard)):
-            if condition.operation is not Operation.LESS or not all(map(self._counts, condition.operands)):
+            is_compared = condition.operation is Operation.LESS and not condition.operands[0].type.is_signed
+            if not is_compared or not all(is_counter(self._kernel, each) for each in condition.operands):
                 return None
-            if condition.operands[0].type.is_signed:
-                return None
-            counter, bound = map(number_of, condition.operands)
-            moves = [bool(loop.strides[counter]) for loop in self._loops]
+            limit = _Limit(*map(number_of, condition.operands))
+            moves = [bool(loop.strides[limit.counter]) for loop in self._loops]
             *_, along_rows, along_columns = moves
-            if sum(moves) != 1 or along_rows + along_columns != 1 or any(self._kernel.loads[bound].strides):
+            is_in_image = sum(moves) == along_rows + along_columns == 1
+            if not is_in_image or any(self._kernel.loads[limit.bound].strides):
                 return None
-            if counters[along_columns] not in (None, counter):
+            other = found[along_columns]
+            if other is not None and other.counter != limit.counter:
                 return None
-            counters[along_columns], bounds[along_columns] = counter, bound
-        return _Bounds((counters[0], counters[1]), (bounds[0], bounds[1]))
+            found[along_columns] = limit
+        return found[0], found[1]
 
-    def _counts(self, node: Node) -> bool:
-        """Return whether a node is a counter."""
-        if node.operation is not Operation.SOURCE or node.operands:
-            return False
-        return self._kernel.loads[number_of(node)].buffer is None
-
-    def _moves_alike(self, number: int, other: int) -> bool:
-        """Return whether two loads keep their distance."""
-        load, like = self._kernel.loads[number], self._kernel.loads[other]
-        return (load.buffer, load.type, load.strides, load.advance) == (
-            like.buffer,
-            like.type,
-            like.strides,
-            like.advance,
-        )
-
-    def _agrees(self, limit: _Bounds, counters: tuple[int, int], moved: tuple[int, int]) -> bool:
+    def _agrees(self, limits: _Limits, reference: tuple[_Limit, _Limit], moved: tuple[int, int]) -> bool:
         """Return whether a load reads where its place is in the image, and only there. Its place is `moved`
-        from that of the load with these counters."""
-        loads = self._kernel.loads
-        for loop, own, bound, counter, limited, distance in zip(
-            (self._row, self._column), limit.counters, limit.bounds, counters, self.bounds, moved, strict=True
-        ):
-            if own is not None and bound is not None:
-                is_alike = loop.strides[own] == loop.strides[counter]
-                is_there = are_same(loads[own].offset, loads[counter].offset + distance)
-                if not (is_alike and is_there and are_same(loads[bound].offset, loads[limited].offset)):
+        from that of the load with the limits `reference`."""
+        loads, loops = self._kernel.loads, (self._row, self._column)
+        for loop, own, other, distance in zip(loops, limits, reference, moved, strict=True):
+            place, bound = loads[other.counter].offset + distance, loads[other.bound].offset
+            if own is not None:
+                is_alike = loop.strides[own.counter] == loop.strides[other.counter]
+                is_there = are_same(loads[own.counter].offset, place)
+                if not (is_alike and is_there and are_same(loads[own.bound].offset, bound)):
                     return False
                 continue
-            place, reach = loads[counter].offset + distance, (loop.count - 1) * loop.strides[counter]
+            reach = (loop.count - 1) * loop.strides[other.counter]
             if not is_surely_less(-1, place + least(reach, 0)):
                 return False
-            if not is_surely_less(place + greatest(reach, 0), loads[limited].offset):
+            if not is_surely_less(place + greatest(reach, 0), bound):
                 return False
         return True
-
-
-def _integers(numbers: tuple[int | None, int | None]) -> tuple[int, int]:
-    first, second = numbers
-    assert first is not None
-    assert second is not None
-    return first, second
 
 
 def _rows_and_columns(distance: int, line: int, size: int) -> Iterator[tuple[int, int]]:

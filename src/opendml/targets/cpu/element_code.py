@@ -18,6 +18,7 @@ from opendml.targets.cpu.loads import (
     At,
     BlockLoads,
     CrossedLoads,
+    LoadsOfRows,
     Pointers,
     Range,
     RegularLoads,
@@ -84,17 +85,16 @@ class ElementCode(KernelCode):
             rows = self.chunk_range(across, self.row_counts[0])
             columns = loads.columns(pointers, along)
             loads.begin_block(pointers, rows, columns)
-            if loads.counts:
+            if isinstance(loads, LoadsOfRows):
                 self._walk_shared_rows(loads, pointers, known, rows, columns)
             else:
                 with self.walk_rows(pointers, *rows) as (row, row_pointers):
                     self._store_rows(loads, row, [row_pointers], known, columns)
 
     def _walk_shared_rows(
-        self, loads: BlockLoads, pointers: Pointers, known: Values, rows: Range, columns: Range
+        self, loads: LoadsOfRows, pointers: Pointers, known: Values, rows: Range, columns: Range
     ) -> None:
         """Emit the rows of a block: as many together as can be, then those that are left over."""
-        assert loads.alike is not None
         stride = self.layout.row_stride
         rest = self.code.local(I64, rows[0])
         for count in loads.counts:

@@ -11,7 +11,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.loads import At, BlockLoads, Pointers, Range, Values
+from opendml.targets.cpu.loads import At, LoadsOfRows, Pointers, Range, Values
 from opendml.targets.cpu.pattern import IMAGE_BYTES, LINE, CopiedImage, ElementWalk, ImagePlace
 from opendml.targets.cpu.values import llvm_type
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opendml.targets.cpu.kernel_code import KernelCode
 
 
-class ImageLoads(BlockLoads):
+class ImageLoads(LoadsOfRows):
     """Loads of windows of an image that is copied to scratch.
 
     Before the rows of a block, the part of the image that they read is copied in planes. The margins around
@@ -34,24 +34,25 @@ class ImageLoads(BlockLoads):
             raise TypeError("rows read an image")
         self._image = image
         self.alike, self.counts = image.alike, tuple(dict.fromkeys((image.together, 1)))
-        self._access = next(number for number, place in enumerate(image.places) if place is not None)
-        self._place = self._place_of(self._access)
+        self._access, self._place = next(
+            (number, place) for number, place in enumerate(image.places) if place is not None
+        )
         self._type = self.accesses[self._access].type
         rows, columns = image.reach()
         self._first = rows[0], columns[0]
         builder, size, vector = self.builder, I64(self._type.bytes), self._type.bytes * kernel.lanes
         width = builder.add(self.code.minimum(kernel.block, kernel.inner), I64(len(columns) - 1))
-        height = builder.add(self.code.minimum(kernel.chunk, kernel.row_counts[0]), I64(len(rows) - 1))
+        chunk = self.code.minimum(kernel.chunk, kernel.row_counts[0])
+        height = builder.add(chunk, I64(len(rows) - 1))
         self._pitch = builder.mul(width, size)
         plane = builder.add(builder.mul(height, self._pitch), I64(vector + LINE - 1))
         self._plane_bytes = builder.and_(plane, I64(-LINE))
-        count = len(image.planes)
-        self._scratch = kernel.reserve(ScalarType.UINT8, IMAGE_BYTES + count * (vector + LINE))
+        rests = len(image.planes) * (vector + LINE) + vector
+        self._scratch = kernel.reserve(ScalarType.UINT8, IMAGE_BYTES + rests)
         stride = kernel.parameter(kernel.layout.row_stride(self._access, 0))
         self._line = builder.sdiv(stride, I64(image.strides[0]))
         """The bytes from one row of the image to the next."""
-        rows_of_block = self.code.minimum(kernel.chunk, kernel.row_counts[0])
-        self._ahead = builder.mul(builder.mul(rows_of_block, I64(image.strides[0])), self._line)
+        self._ahead = builder.mul(builder.mul(chunk, I64(image.strides[0])), self._line)
         """The bytes from the part of the image that a block reads to that of the next block."""
         self._sizes = [kernel.parameter(kernel.layout.offset(each)) for each in image.bounds]
         self.in_order = self._elements()
@@ -62,9 +63,6 @@ class ImageLoads(BlockLoads):
         """The first row and column of the block at hand."""
         self._rows: dict[tuple[int, int], ir.Value] = {}
         """The addresses from which rows of planes are read by an index, for the rows at hand."""
-        self._row = 0
-        self._found: dict[tuple[int, int, int], ir.Value] = {}
-        """The vectors that are loaded already."""
 
     def _elements(self) -> list[Node]:
         """Return the nodes of elements in the order of computation: the longest chain of operands first, so
@@ -105,10 +103,14 @@ class ImageLoads(BlockLoads):
         self._clear()
 
     def _clear(self) -> None:
-        size = self.builder.mul(self._plane_bytes, I64(len(self._image.planes)))
+        self._clear_bytes(self._scratch, self.builder.mul(self._plane_bytes, I64(len(self._image.planes))))
+
+    def _clear_bytes(self, place: ir.Value, count: ir.Value) -> None:
+        """Store zeros in some bytes, and in those that a last vector has behind them."""
         zeros = ir.zero(llvm_type(self._type, self.kernel.lanes))
-        with self.code.loop(I64(0), size, self._type.bytes * self.kernel.lanes) as at:
-            self.code.store(self.code.offset(self._scratch, at), zeros, self._type)
+        vector = self._type.bytes * self.kernel.lanes
+        with self.code.loop(I64(0), self.builder.add(count, I64(vector - 1)), vector) as at:
+            self.code.store(self.code.offset(place, at), zeros, self._type)
 
     def begin_block(self, pointers: Pointers, rows: Range, columns: Range) -> None:
         """Copy the part of the image that a block reads."""
@@ -132,17 +134,13 @@ class ImageLoads(BlockLoads):
 
     def _clear_rows(self, planes: Sequence[int], *parts: Range) -> None:
         """Clear rows of planes, if blocks have other margins than the block before."""
-        zeros = ir.zero(llvm_type(self._type, self.kernel.lanes))
-        vector = self._type.bytes * self.kernel.lanes
-        end = self.builder.add(self._pitch, I64(vector - 1))
         is_part = self.builder.icmp_signed("!=", self.kernel.chunks, I64(1))
         with self.builder.if_then(is_part):
             for part in parts:
                 with self.code.loop(*part) as line:
                     for plane in planes:
                         row = self.code.offset(self._plane_row(plane, line), self._begin())
-                        with self.code.loop(I64(0), end, vector) as at:
-                            self.code.store(self.code.offset(row, at), zeros, self._type)
+                        self._clear_bytes(row, self._pitch)
 
     def _within(
         self, block: Range, reaches: Sequence[range], size: ir.Value, stride: int, first: int
@@ -220,14 +218,6 @@ class ImageLoads(BlockLoads):
             for plane, number in sorted(read)
         }
 
-    def begin_vectors(self) -> None:
-        """Forget the vectors that are loaded."""
-        self._found = {}
-
-    def begin_row(self, number: int) -> None:
-        """Go to one of the rows that are computed together."""
-        self._row = number
-
     def loaded(self, node: Node, at: At, values: Values) -> Values:
         """Return a load, which an earlier row may have loaded already."""
         place = self._place_in_image(node)
@@ -239,11 +229,6 @@ class ImageLoads(BlockLoads):
             address = self.code.element_at(self._rows[key[:2]], index, I64(self._type.bytes))
             self._found[key] = self.code.load(address, self._type, at.lanes)
         return {id(node): self._found[key]}
-
-    def _place_of(self, access: int) -> ImagePlace:
-        place = self._image.places[access]
-        assert place is not None
-        return place
 
     def _element_of(self, place: ImagePlace) -> tuple[int, int]:
         """Return the row and the column of the image at a place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -288,11 +288,9 @@ class BlockLoads(Loads):
 
     Attributes:
         alike: for each access the first one that moves like it, or None if that is not known.
-        counts: the numbers of rows that are computed together, first the most; none if each row is alone.
     """
 
     alike: tuple[int, ...] | None = None
-    counts: tuple[int, ...] = ()
 
     def begin(self) -> None:
         """Emit code before the first block."""
@@ -418,7 +416,32 @@ class CrossedLoads(BlockLoads):
             self.code.vector_loop(*rows, tile)
 
 
-class SharedLoads(BlockLoads):
+class LoadsOfRows(BlockLoads):
+    """Loads of rows that are computed together. What several rows read is loaded once.
+
+    Attributes:
+        counts: the numbers of rows that are computed together, first the most.
+    """
+
+    alike: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    def __init__(self, kernel: KernelCode) -> None:
+        super().__init__(kernel)
+        self._row = 0
+        self._found: dict[Hashable, ir.Value] = {}
+        """The vectors that are loaded already, by what they are."""
+
+    def begin_vectors(self) -> None:
+        """Forget the vectors that are loaded."""
+        self._found = {}
+
+    def begin_row(self, number: int) -> None:
+        """Go to one of the rows that are computed together."""
+        self._row = number
+
+
+class SharedLoads(LoadsOfRows):
     """Loads of neighbouring rows that read the same elements, as windows do. What several rows read is loaded
     once for all of them. `ElementWalk.shared_rows` says what they read."""
 
@@ -439,11 +462,8 @@ class SharedLoads(BlockLoads):
         self._start = I64(0)
         """The first column of the block at hand."""
         self._rows: Sequence[tuple[Reading | None, ...]] = together.readings
-        self._row = 0
         self._lines: dict[int, ir.Value] = {}
         """The first address of each line that the rows at hand read."""
-        self._found: Values = {}
-        """The vectors that are loaded already, by number of the reading."""
 
     def begin(self) -> None:
         """Clear the row of zeros, as far as blocks need it."""
@@ -476,14 +496,6 @@ class SharedLoads(BlockLoads):
                             holds = self.kernel.value(condition, 1, values)
                             line = self.builder.select(holds, line, zeros)
                     self._lines[reading.line] = line
-
-    def begin_vectors(self) -> None:
-        """Forget the vectors that are loaded."""
-        self._found = {}
-
-    def begin_row(self, number: int) -> None:
-        """Go to one of the rows that are computed together."""
-        self._row = number
 
     def loaded(self, node: Node, at: At, values: Values) -> Values:
         """Return a load, which an earlier row may have loaded already."""

@@ -24,14 +24,17 @@ def has_masks(bits: int) -> bool:
 def stores_by_masks(bits: int) -> bool:
     """Return whether to store the first lanes of a vector under a mask. On processors of AMD without AVX-512
     that takes 14 cycles (Zen 3), and `store_first` takes 2."""
-    return has_masks(bits) and (machine().has("avx512f") or not machine().name.startswith("znver"))
+    return has_masks(bits) and not _is_early_amd()
 
 
 def gathers_by_instruction() -> bool:
     """Return whether LLVM gathers by an instruction. On Zen 3 and older ones single loads are faster."""
-    if machine().has("avx512f"):
-        return True
-    return machine().has("avx2") and not machine().name.startswith("znver")
+    return (machine().has("avx2") or machine().has("avx512f")) and not _is_early_amd()
+
+
+def _is_early_amd() -> bool:
+    """Return whether the processor is one of AMD without AVX-512."""
+    return machine().name.startswith("znver") and not machine().has("avx512f")
 
 
 def store_first(builder: ir.IRBuilder, to: ir.Value, value: ir.Value, count: ir.Value) -> None:

@@ -79,11 +79,11 @@ def _may_share(kernel: Kernel, loop: Loop, read: Sequence[int], rows: int) -> bo
         load, stride = kernel.loads[number], loop.strides[number]
         if not stride:
             return True
-        for other in offsets.setdefault((*_moves(load), stride), []):
+        for other in offsets.setdefault((*moves_of(load), stride), []):
             count, rest = divmod(abs(load.offset - other), abs(stride))
             if not rest and 0 < count < rows:
                 return True
-        offsets[*_moves(load), stride].append(load.offset)
+        offsets[*moves_of(load), stride].append(load.offset)
     return False
 
 
@@ -124,7 +124,7 @@ class _Readings:
         self._others = (*nest.groups, nest.inner)
         self._order = ordered(loads.values())
         self._attributes = {id(node): repr(node.attribute) for node in self._order}
-        self._moves = {number: _moves(load) for number, load in enumerate(kernel.loads)}
+        self._moves = {number: moves_of(load) for number, load in enumerate(kernel.loads)}
         changing = set[int]()
         for node in self._order:
             moves = node.operation is Operation.SOURCE and nest.inner.strides[number_of(node)]
@@ -213,16 +213,12 @@ class _Readings:
         are."""
         if node.operation is Operation.AND:
             return all(id(each) in always for each in node.operands)
-        if node.operation is not Operation.LESS or not all(map(self._counts, node.operands)):
+        if node.operation is not Operation.LESS or not all(
+            is_counter(self._kernel, each) for each in node.operands
+        ):
             return False
         (low, high), (bound, _) = (self._range(number_of(each), row, rows, ranges) for each in node.operands)
         return is_surely_less(-1, low) and is_surely_less(high, bound)
-
-    def _counts(self, node: Node) -> bool:
-        """Return whether a node is a counter."""
-        if node.operation is not Operation.SOURCE or node.operands:
-            return False
-        return self._kernel.loads[number_of(node)].buffer is None
 
     def _range(self, number: int, row: int, rows: int, ranges: dict[int, tuple[int, int]]) -> tuple[int, int]:
         """Return the least and the greatest value of a counter in such rows."""
@@ -243,9 +239,16 @@ class _Readings:
         return self._kernel.loads[number].offset + row * self._loop.strides[number]
 
 
-def _moves(load: Access) -> tuple[object, ...]:
+def moves_of(load: Access) -> tuple[object, ...]:
     """Return a key of loads that keep their distance, in all steps of a recurrence too."""
     return load.buffer, load.strides, load.advance
+
+
+def is_counter(kernel: Kernel, node: Node) -> bool:
+    """Return whether a node is a counter."""
+    if node.operation is not Operation.SOURCE or node.operands:
+        return False
+    return kernel.loads[number_of(node)].buffer is None
 
 
 def conditions_of(guard: Node) -> Iterator[Node]:
