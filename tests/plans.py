@@ -21,8 +21,9 @@ from opendml.runtime.graphs.traced_model import Plan, TracedModel
 from opendml.targets.cpu.engine import KernelCompiler
 from opendml.targets.cpu.executable import CpuExecutable, CpuSizedInstance, Job
 from opendml.targets.cpu.native import (
+    _CLAIM_WORDS,
+    _CLAIMED,
     _DONE,
-    _NEXT,
     _NEXT_ITEM,
     _NEXT_LAUNCH,
     _STATE,
@@ -151,7 +152,8 @@ def words_in_place(plan: Plan, sizes: Mapping[str, int]) -> Array:
     instance.resize(values)
     words = instance._words.copy()
     words[instance._job.pointers] -= address_of(instance._words)
-    own = np.array([_NEXT, _DONE])[:, np.newaxis] + np.arange(HEADER, HEADER + words[0] * LAUNCH, LAUNCH)
+    written = [*range(_CLAIMED, _CLAIMED + _CLAIM_WORDS), _DONE]
+    own = np.array(written)[:, np.newaxis] + np.arange(HEADER, HEADER + words[0] * LAUNCH, LAUNCH)
     words[[THREADS, PATIENCE, TABLE, _NEXT_LAUNCH, _NEXT_ITEM, _STATE, *own.flat]] = 0
     return words
 

@@ -335,8 +335,9 @@ def test_operands_are_computed_while_they_are_packed() -> None:
         run_launches(launches_of(tiles), [a, b, out])
         assert_accurate(out, *(each.astype("f") * np.abs(each.astype("f")) for each in (a, b)), (2,), name)
         strips = with_b_ahead(tiles)
-        assert strips is not None
-        check_strips(strips, [a, b], out)
+        assert (strips is None) == (tiles.instructions is Instructions.AMX_BF16)
+        if strips:
+            check_strips(strips, [a, b], out)
 
 
 @pytest.mark.parametrize("in_bf16", [False, True])

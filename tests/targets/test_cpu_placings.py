@@ -40,8 +40,6 @@ from opendml.spec.operator_desc import OperatorDesc, Size2D
 from opendml.targets.common.accumulations import TOGETHER, Accumulation, accumulations_of
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.launch import CpuLaunch
-from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.planning import compile_plan
 from opendml.targets.cpu.schedule import schedule
@@ -171,19 +169,6 @@ def test_long_lines_side_by_side_are_placed_by_vectors(operation: Operation, typ
     launch = _check_scattered(operation, places, values, source(2, type, (2, 600, 141)))
     if operation is not Operation.SCATTER_SUM:
         assert launch.pattern.mode is CpuMode.SCATTER_STRIPS
-
-
-@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
-@pytest.mark.parametrize("lines", [100, 10_000, 1_000_000])
-@pytest.mark.parametrize(("rows", "kept"), [(20, False), (4000, True)])
-def test_threads_keep_tiles_of_many_rows(rows: int, lines: int, kept: bool, vector_bytes: int) -> None:
-    places = source(0, INT64, (rows, lines))
-    result = scattered_sum(places, places, (0,), rows)
-    program = nodes.program(result)
-    with assumed(replace(machine(), vector_bytes=vector_bytes, l2_bytes=1024 * 1024)):
-        (launch,) = schedule(fuse(program, Abilities(scatters_in_order=True)).kernels[-1])
-    assert launch.kept == kept
-    assert launch.claims <= MOST_KEPT or not kept
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

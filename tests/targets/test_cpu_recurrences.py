@@ -32,7 +32,7 @@ from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
-from opendml.targets.cpu.native import MOST_KEPT, THREADS
+from opendml.targets.cpu.native import THREADS
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.planning import _scheduled, compile_plan
 from opendml.targets.cpu.schedule import schedule
@@ -139,8 +139,6 @@ def _steps(rows: int, hidden: int) -> list[CpuLaunch]:
 def test_threads_keep_their_items_from_step_to_step(rows: int) -> None:
     first, second = _steps(rows, 1024)
     assert first.claims == second.claims > 1
-    assert first.kept
-    assert second.kept
     assert (first.backwards, second.backwards) == (False, True)
 
 
@@ -196,7 +194,7 @@ def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
     tiling = products.pattern.walk_as(Tiling)
     assert tiling.instructions is Instructions.AMX_BF16
     assert tiling.micro.rows == 16
-    assert [(each.claims, each.kept) for each in (products, *others)] == [(2, True)] * 3
+    assert [each.claims for each in (products, *others)] == [2] * 3
     with assumed(host):
         assert_compiles(products.pattern)
 
@@ -235,15 +233,6 @@ def test_steps_of_few_rows_hold_any_number(value: float) -> None:
     np.testing.assert_allclose(found[0] / scale, wanted / scale, rtol=0, atol=1e-5)
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)
-
-
-@pytest.mark.usefixtures("no_matrix_registers")
-def test_items_of_which_there_are_too_many_are_not_kept() -> None:
-    """Each claim of a kept launch is a bit."""
-    first, second = _steps(20_000, 1024)
-    assert first.claims == second.claims > MOST_KEPT
-    assert not first.kept
-    assert not second.kept
 
 
 def test_recurrences_with_weights_of_their_own_have_rooms_of_their_own() -> None:

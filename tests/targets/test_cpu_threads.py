@@ -19,12 +19,17 @@ import pytest
 
 import opendml as dml
 from opendml import Device, InvalidArgument
+from opendml.compiler.fuse import fuse
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 from opendml.targets.cpu import machine as machines
+from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.host_facts import host_facts
 from opendml.targets.cpu.machine import _cache_bytes, detected, machine
-from opendml.targets.cpu.native import BACKWARDS, FIRST, HEADER, KEPT, LAUNCH, MOST_KEPT, PATIENCE, THREADS
+from opendml.targets.cpu.native import BACKWARDS, FIRST, HEADER, LAUNCH, MOST_CLAIMS, PATIENCE, THREADS
+from opendml.targets.cpu.planning import compile_plan
 from opendml.targets.cpu.pool import Pool, pool
+from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.threads import available_threads, quota
 
 
@@ -191,7 +196,7 @@ class Job:
             at = HEADER + LAUNCH * number
             self.words[at] = ctypes.cast(function, ctypes.c_void_p).value or 0
             self.words[at + FIRST : at + FIRST + 3] = 0, items, grain
-            self.words[at + BACKWARDS], self.words[at + KEPT] = number % 2, 1
+            self.words[at + BACKWARDS] = number % 2
         self.workers = pool()
         self.workers.start(threads - 1)
 
@@ -204,7 +209,7 @@ class Job:
 
 def test_every_item_is_computed_once() -> None:
     for threads in (1, 2, 3, 8):
-        for items, grain in ((1, 1), (7, 1), (MOST_KEPT, 1), (100, 7), (5, 9)):
+        for items, grain in ((1, 1), (7, 1), (MOST_CLAIMS, 1), (65, 1), (100, 7), (5, 9)):
             found = Counter[tuple[int, int]]()
 
             def compute(launch: int, low: int, high: int, found: Counter[tuple[int, int]] = found) -> None:
@@ -215,6 +220,17 @@ def test_every_item_is_computed_once() -> None:
                 job.dispatch()
                 wanted = {(launch, item): turn for launch in range(6) for item in range(items)}
                 assert found == wanted
+
+
+def test_a_launch_has_no_more_claims_than_bits() -> None:
+    x = dml.TensorDesc(dml.FLOAT32, (1, 1, 65536, 4096))
+    program = program_of(dml.descs.ActivationRelu(x, x))
+    (launch,) = schedule(fuse(program).kernels[0])
+    assert launch.claims > MOST_CLAIMS
+    words = CpuExecutable(compile_plan(program, 2)).instantiate_without_arena()._job.words
+    items, grain = words[HEADER + FIRST + 1 : HEADER + FIRST + 3]
+    assert items == launch.items
+    assert MOST_CLAIMS / 2 < -(-items // grain) <= MOST_CLAIMS
 
 
 def test_each_thread_begins_with_its_own_share() -> None:

@@ -79,7 +79,7 @@ def words(launches: list[CpuLaunch]) -> list[object]:
     return [
         (
             *(each.pattern.text(), each.parameters, each.first, each.items, each.grain, each.partial_bytes),
-            *(each.reads, each.fixed, each.steady, each.backwards, each.scratch_bytes, each.kept, each.work),
+            *(each.reads, each.fixed, each.steady, each.backwards, each.scratch_bytes, each.work),
         )
         for each in launches
     ]

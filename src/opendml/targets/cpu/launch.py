@@ -131,7 +131,6 @@ class CpuLaunch:
         steady: the launch is the same for all steps of a recurrence.
         backwards: the last items are claimed first.
         scratch_bytes: bytes of scratch memory of each thread, besides those of the code.
-        kept: each thread begins with a share of its own, the same in all such launches.
         work: estimated cycles of all items; 0: each claim has about CLAIM_CYCLES.
         rebound: the parameters by which kernels of one form differ.
     """
@@ -147,7 +146,6 @@ class CpuLaunch:
     steady: bool = False
     backwards: bool = False
     scratch_bytes: int = 0
-    kept: bool = False
     work: int = 0
     rebound: Rebound = Rebound()
 

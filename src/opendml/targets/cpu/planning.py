@@ -39,9 +39,8 @@ from opendml.targets.cpu.native import (
     BACKWARDS,
     FIRST,
     HEADER,
-    KEPT,
     LAUNCH,
-    MOST_KEPT,
+    MOST_CLAIMS,
     PARAMETERS,
     PATIENCE,
     SCRATCH,
@@ -495,10 +494,8 @@ def _advanced(first: CpuLaunch, second: CpuLaunch, step: int, claims: int) -> Cp
     """
     both = zip(first.parameters, second.parameters, strict=True)
     parameters = tuple([a + step * (b - a) for a, b in both])
-    launch = replace(first, parameters=parameters, backwards=step % 2 == 1)
-    if 1 < claims <= MOST_KEPT and not first.steady:
-        launch = replace(launch, grain=-(-first.items // claims))
-    return replace(launch, kept=1 < launch.claims <= MOST_KEPT)
+    grain = first.grain if claims == 1 or first.steady else -(-first.items // claims)
+    return replace(first, parameters=parameters, backwards=step % 2 == 1, grain=grain)
 
 
 def _job(
@@ -532,8 +529,9 @@ def _job(
         values[at] = code.address
         # The parameters have offsets from the beginning.
         values[at + PARAMETERS] = len(values) * _WORD_BYTES
-        values[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, each.launch.grain
-        values[at + BACKWARDS], values[at + KEPT] = each.launch.backwards, each.launch.kept
+        grain = greatest(each.launch.grain, -(-each.launch.items // MOST_CLAIMS))
+        values[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, grain
+        values[at + BACKWARDS] = each.launch.backwards
         values += each.parameters
     traced = [position for position, value in enumerate(values) if is_traced(value)]
     sizes = tuple([values[position] for position in traced])

@@ -16,9 +16,8 @@ from opendml.targets.common.launch import Query, nest_of
 from opendml.targets.common.lines import placing_in
 from opendml.targets.cpu.bitonic import word_bytes
 from opendml.targets.cpu.costs import chunked, whole
-from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, CpuQuery, Numbers, Table, claim, launch_of
+from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, CpuQuery, Numbers, Table, launch_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import LINE, CpuMode
 
 _LEAST_FOUND = 16 * 1024
@@ -69,12 +68,10 @@ class LineChunks:
 
 @dataclass(frozen=True, slots=True)
 class LineTiles:
-    """Tiles of at most `tile` lines side by side, and the mode in which elements are put to their places.
-    `kept`: threads claim them one by one, so each thread has tiles side by side."""
+    """Tiles of at most `tile` lines side by side, and the mode in which elements are put to their places."""
 
     mode: CpuMode
     tile: int
-    kept: bool
 
 
 def placing_query(kernel: Kernel) -> CpuQuery:
@@ -175,13 +172,11 @@ def _price_tiles(query: CpuQuery, mode: CpuMode) -> Estimate[LineTiles] | Refusa
                     f"tiles take {vector_bytes} to {tile_bytes} bytes; around {_VECTOR_TILE_BYTES}"
                 )
             tile, placing = vector, placing / 2
-    kept = lines > tile and claim(min(lines, tile) * _line_bytes(query)) == 1
-    return Estimate(LineTiles(mode, tile, kept), {"memory": _reading(query), "placing": placing})
+    return Estimate(LineTiles(mode, tile), {"memory": _reading(query), "placing": placing})
 
 
 def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
-    """Construct the launch of tiles. Those of a thread lie side by side where it claims one by one, because
-    tiles that meet have cache lines in common."""
+    """Construct the launch of tiles."""
     *others, inner = query.nest.groups
     nest, mode = LoopNest(tuple(others), (query.nest.inner,), inner, False), choice.mode
     tile = least(inner.count, choice.tile)
@@ -189,8 +184,6 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
     tiles, groups = -(-inner.count // tile), math.prod(loop.count for loop in others)
     numbers = Numbers(tile, tiles, rows, elements=count)
     launch = launch_of(query.kernel, nest, mode, numbers, groups * tiles, tile * _line_bytes(query))
-    if choice.kept:
-        launch = replace(launch, grain=-(-launch.items // MOST_KEPT), kept=True)
     scratch = {
         CpuMode.SCATTER_TILES: count * _TILE_BYTES,
         CpuMode.SCATTER_STRIPS: count * (query.machine.lanes) * size,

@@ -69,8 +69,8 @@ clear:
   %skip = mul i64 %k, {LAUNCH}
   %at = add i64 %skip, {HEADER}
   %launch = getelementptr i64, ptr %job, i64 %at
-  %next = getelementptr i64, ptr %launch, i64 {NEXT}
-  store i64 0, ptr %next
+  %claimed = getelementptr i64, ptr %launch, i64 {CLAIMED}
+  store <{CLAIM_WORDS} x i64> zeroinitializer, ptr %claimed, align 8
   %done = getelementptr i64, ptr %launch, i64 {DONE}
   store i64 0, ptr %done
   %k1 = add i64 %k, 1

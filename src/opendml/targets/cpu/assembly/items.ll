@@ -147,9 +147,17 @@ define private i64 @claims(ptr %launch) alwaysinline {
 
 define private { i64, i64 } @take(ptr %launch, i64 %number) alwaysinline {
 entry:
-  %next = getelementptr i64, ptr %launch, i64 {NEXT}
-  %bit = shl i64 1, %number
-  %before = atomicrmw or ptr %next, i64 %bit monotonic
+  %word = lshr i64 %number, 6
+  %shift = and i64 %number, 63
+  %bit = shl i64 1, %shift
+  %first = getelementptr i64, ptr %launch, i64 {CLAIMED}
+  %claimed = getelementptr i64, ptr %first, i64 %word
+  %seen = load atomic i64, ptr %claimed monotonic, align 8
+  %gone = and i64 %seen, %bit
+  %open = icmp eq i64 %gone, 0
+  br i1 %open, label %claim, label %taken
+claim:
+  %before = atomicrmw or ptr %claimed, i64 %bit monotonic
   %known = and i64 %before, %bit
   %free = icmp eq i64 %known, 0
   br i1 %free, label %ours, label %taken
@@ -169,16 +177,12 @@ ours:
   ret { i64, i64 } %both
 }
 
-define private i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %scratch, i64 %deadline) {
+; Computes what is left of `count` claims from `start` on, in the direction `way`; the first follows the last.
+; Returns how many, or -1 where the caller's patience ends.
+define private i64 @work_through(ptr %launch, i64 %start, i64 %way, i64 %count, i64 %claims, ptr %buffers, ptr %scratch, i64 %deadline) {
 entry:
-  %pb = getelementptr i64, ptr %launch, i64 {BACKWARDS}
-  %word = load i64, ptr %pb
-  %backwards = icmp ne i64 %word, 0
-  %last = sub i64 %high, 1
-  %start = select i1 %backwards, i64 %last, i64 %low
-  %way = select i1 %backwards, i64 -1, i64 1
-  %count = sub i64 %high, %low
   %done = getelementptr i64, ptr %launch, i64 {DONE}
+  %last = sub i64 %claims, 1
   br label %test
 test:
   %turn = phi i64 [ 0, %entry ], [ %turn1, %step ]
@@ -187,7 +191,11 @@ test:
   %more = icmp ult i64 %turn, %count
   br i1 %more, label %claim, label %out
 claim:
-  %taken = call { i64, i64 } @take(ptr %launch, i64 %number)
+  %below = icmp slt i64 %number, 0
+  %beyond = icmp sgt i64 %number, %last
+  %up = select i1 %below, i64 %last, i64 %number
+  %within = select i1 %beyond, i64 0, i64 %up
+  %taken = call { i64, i64 } @take(ptr %launch, i64 %within)
   %at = extractvalue { i64, i64 } %taken, 0
   %stop = extractvalue { i64, i64 } %taken, 1
   %items = sub i64 %stop, %at
@@ -202,7 +210,7 @@ work:
 step:
   %ours1 = phi i64 [ %ours, %claim ], [ %another, %work ]
   %turn1 = add i64 %turn, 1
-  %number1 = add i64 %number, %way
+  %number1 = add i64 %within, %way
   br label %test
 pause:
   ret i64 -1
@@ -210,12 +218,15 @@ out:
   ret i64 %ours
 }
 
-define private i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %scratch, i64 %index, i64 %deadline, i1 %alone) {
+define private i64 @run_launch(ptr %job, ptr %launch, ptr %buffers, ptr %scratch, i64 %index, i64 %deadline, i1 %alone) {
 entry:
   %pt = getelementptr i64, ptr %job, i64 {THREADS}
   %threads = load i64, ptr %pt
   %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
   %items = load i64, ptr %pi
+  %pb = getelementptr i64, ptr %launch, i64 {BACKWARDS}
+  %word = load i64, ptr %pb
+  %backwards = icmp ne i64 %word, 0
   %done = getelementptr i64, ptr %launch, i64 {DONE}
   %claims = call i64 @claims(ptr %launch)
   %round = sub i64 %threads, 1
@@ -226,7 +237,14 @@ entry:
   %end = udiv i64 %b1, %threads
   %low = select i1 %alone, i64 0, i64 %begin
   %high = select i1 %alone, i64 %claims, i64 %end
-  %own = call i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %scratch, i64 %deadline)
+  %behind = sub i64 %high, 1
+  %before = sub i64 %low, 1
+  %start = select i1 %backwards, i64 %behind, i64 %low
+  %next = select i1 %backwards, i64 %before, i64 %high
+  %way = select i1 %backwards, i64 -1, i64 1
+  %share = sub i64 %high, %low
+  %others = sub i64 %claims, %share
+  %own = call i64 @work_through(ptr %launch, i64 %start, i64 %way, i64 %share, i64 %claims, ptr %buffers, ptr %scratch, i64 %deadline)
   %own_paused = icmp slt i64 %own, 0
   br i1 %own_paused, label %pause, label %wait
 wait:
@@ -241,7 +259,7 @@ again:
   %long = icmp eq i32 %turn1, {LATE}
   br i1 %long, label %help, label %wait
 help:
-  %theirs = call i64 @work_through(ptr %launch, i64 0, i64 %claims, ptr %buffers, ptr %scratch, i64 %deadline)
+  %theirs = call i64 @work_through(ptr %launch, i64 %next, i64 %way, i64 %others, i64 %claims, ptr %buffers, ptr %scratch, i64 %deadline)
   %both = add i64 %ours, %theirs
   %paused = icmp slt i64 %theirs, 0
   br i1 %paused, label %pause, label %wait
@@ -269,43 +287,22 @@ begin:
   %items = load i64, ptr %pi
   %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
   %grain = load i64, ptr %pg
-  %next = getelementptr i64, ptr %launch, i64 {NEXT}
   %done = getelementptr i64, ptr %launch, i64 {DONE}
   %helps = icmp ne i64 %index, 0
   %one = icmp ule i64 %items, %grain
   %idle = and i1 %helps, %one
-  br i1 %idle, label %wait, label %choose
-choose:
-  %pk = getelementptr i64, ptr %launch, i64 {KEPT}
-  %word = load i64, ptr %pk
-  %kept = icmp ne i64 %word, 0
-  br i1 %kept, label %own, label %claim
-own:
-  %ours = call i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %scratch, i64 %index, i64 %deadline, i1 %alone)
+  br i1 %idle, label %wait, label %work
+work:
+  %ours = call i64 @run_launch(ptr %job, ptr %launch, ptr %buffers, ptr %scratch, i64 %index, i64 %deadline, i1 %alone)
   %claims = call i64 @claims(ptr %launch)
-  %whole = icmp eq i64 %ours, %claims
+  %all_ours = icmp eq i64 %ours, %claims
+  %whole = select i1 %one, i1 %alone, i1 %all_ours
   %paused = icmp slt i64 %ours, 0
   br i1 %paused, label %pause, label %over
-claim:
-  %claimed = atomicrmw add ptr %next, i64 %grain monotonic
-  %left = icmp ult i64 %claimed, %items
-  br i1 %left, label %work, label %wait
-work:
-  %upto = add i64 %claimed, %grain
-  %within = icmp ult i64 %upto, %items
-  %stop = select i1 %within, i64 %upto, i64 %items
-  %turned = call { i64, i64 } @turned(ptr %launch, i64 %claimed, i64 %stop)
-  %low = extractvalue { i64, i64 } %turned, 0
-  %high = extractvalue { i64, i64 } %turned, 1
-  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %scratch)
-  %count = sub i64 %stop, %claimed
-  %before = atomicrmw add ptr %done, i64 %count release
-  %late = call i1 @is_over(i64 %deadline)
-  br i1 %late, label %pause, label %claim
 pause:
   ret i1 false
 wait:
-  %turn = phi i32 [ 0, %begin ], [ 0, %claim ], [ %turn1, %again ]
+  %turn = phi i32 [ 0, %begin ], [ %turn1, %again ]
   %finished = load atomic i64, ptr %done acquire, align 8
   %all = icmp uge i64 %finished, %items
   br i1 %all, label %over, label %again
@@ -314,7 +311,7 @@ again:
   call void @wait_a_turn(i32 %turn)
   br label %wait
 over:
-  %still = phi i1 [ %whole, %own ], [ %alone, %wait ]
+  %still = phi i1 [ %whole, %work ], [ %alone, %wait ]
   %k1 = add i64 %k, 1
   br label %test
 out:
@@ -323,27 +320,11 @@ out:
 
 define private void @drop(ptr %launch) {
 entry:
-  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
-  %items = load i64, ptr %pi
-  %next = getelementptr i64, ptr %launch, i64 {NEXT}
   %done = getelementptr i64, ptr %launch, i64 {DONE}
-  %pk = getelementptr i64, ptr %launch, i64 {KEPT}
-  %word = load i64, ptr %pk
-  %kept = icmp ne i64 %word, 0
-  br i1 %kept, label %each, label %all
-all:
-  %claimed = atomicrmw xchg ptr %next, i64 {BEYOND_ALL} monotonic
-  %left = icmp ult i64 %claimed, %items
-  br i1 %left, label %report, label %out
-report:
-  %count = sub i64 %items, %claimed
-  %before = atomicrmw add ptr %done, i64 %count release
-  br label %out
-each:
   %claims = call i64 @claims(ptr %launch)
   br label %test
 test:
-  %number = phi i64 [ 0, %each ], [ %number1, %take ]
+  %number = phi i64 [ 0, %entry ], [ %number1, %take ]
   %more = icmp ult i64 %number, %claims
   br i1 %more, label %take, label %out
 take:
