@@ -251,11 +251,14 @@ class ProductQuery:
         """The families of tilings that may compute the sums of products.
 
         If sizes of matrices vary, there are only those that pack constants alike for all sizes. Constant
-        filters are A, and meet windows of an image, in AMX if possible. Images of 14x14 and more take 1.0 to
-        1.1 times as long then, and those of 7x7 1.4 to 1.6 times (two cores of Zen 4). The fastest ways for
-        these broadcast windows in tiles whose rows divide the width of the image. They are among the families
-        if the width is not `still_varying`. Then the families are limited to those whose sums have the same
-        bits as those for traced sizes.
+        filters are A. They meet pixels in AMX if possible, and windows of an image in vectors. Blocks of
+        windows in AMX have the same columns for all sizes of a bucket, which are too many for the smaller
+        ones: rapidocr-det takes 1.15 times as long (two cores of a Sapphire Rapids).
+
+        With filters as A, images of 14x14 and more take 1.0 to 1.1 times as long (two cores of Zen 4). Those
+        of 7x7 take 1.4 to 1.6 times as long. The fastest ways for these broadcast windows in tiles whose rows
+        divide the width of the image. They are among the families if the width is not `still_varying`. Then
+        the families are limited to those whose sums have the same bits as those for traced sizes.
         """
         if self.still_varying is None or self.still_varying == self.varying:
             return self._usual_families
@@ -284,8 +287,11 @@ class ProductQuery:
             return False
         usual = [each.family for each in self._usual_families]
         kinds = {_kind(each) for each in usual}
-        is_one_kind = len(kinds) == 1 and not usual[0].instructions.are_amx and usual[0].roles.types[0] is F32
-        return is_one_kind and all(
+        if len(kinds) != 1 or usual[0].roles.types[0] is not F32:
+            return False
+        # Bits of windows in AMX depend on the columns of a block.
+        depends_on_blocks = usual[0].instructions.are_amx and usual[0].viewed is not None
+        return not depends_on_blocks and all(
             is_fixed(each.roles.a)
             and each.roles.count(each.roles.rows) > MOST_ROWS
             and not varies(self.varying, each.roles.rows, each.roles.depth)
@@ -495,10 +501,12 @@ def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Se
     if not any(varies(varying, each.family.roles.rows, each.family.roles.columns) for each in own):
         return families
     filters = [each for each in own if is_fixed(each.family.roles.a)]
-    windows = [each for each in filters if each.family.viewed and each.family.blocks]
-    amx = [each for each in windows or filters if each.family.instructions.are_amx]
+    in_amx = [each for each in filters if each.family.instructions.are_amx]
+    in_vectors = [each for each in filters if not each.family.instructions.are_amx]
+    windows = [each for each in in_vectors if each.family.viewed and each.family.blocks]
+    pixels = [each for each in in_amx if not each.family.viewed]
     constant = [each for each in own if is_fixed(each.family.roles.b)]
-    return amx or windows or filters or constant or families
+    return windows or pixels or filters or constant or families
 
 
 def _serves(family: Family, varying: Collection[int]) -> bool:
