@@ -55,20 +55,37 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     return log
 
 
+WAITS = "begin_kernel(p.lets_next_begin);"
+
+
 def test_every_kernel_waits_for_earlier_ones_first() -> None:
-    """It may have been launched before they have ended. Only barriers in shared memory are made before."""
+    """It may have been launched before they have ended. Only barriers in shared memory are made before, and
+    operands that are the same in every run are loaded."""
     texts = {path.relative_to(KERNELS).as_posix(): path.read_text() for path in KERNELS.rglob("*.cuh")}
-    with_barriers = [texts.pop(f"sm90/{name}.cuh") for name in ("contraction", "attention")]
+    attention, contraction = (texts.pop(f"sm90/{name}.cuh") for name in ("attention", "contraction"))
     begun = [each for text in texts.values() for each in re.findall(r"__global__ .*\{\n *(.*)\n", text)]
     assert len(begun) == sum(text.count("__global__") for text in texts.values()) > 10
-    assert set(begun) == {"begin_kernel();"}
-    for text in with_barriers:
-        before = text.partition(" kernel(")[2].partition("begin_kernel();")[0]
-        assert set(re.findall(r"(\w+)\(", before)) <= {
-            *("shared_address", "prefetch", "start_barrier", "publish_barriers", "hold", "layout"),
-            *("synchronize_cluster", "block_of_cluster", "__syncthreads", "if", "for", "constexpr"),
-            "expect_bytes",
-        }
+    assert set(begun) == {WAITS}
+    barriers = {
+        *("shared_address", "prefetch", "start_barrier", "publish_barriers", "hold", "layout"),
+        *("synchronize_cluster", "block_of_cluster", "__syncthreads", "if", "for", "constexpr"),
+        "expect_bytes",
+    }
+    for text, end in ((attention, WAITS), (contraction, "if (threadIdx.x < 128)")):
+        assert called(text.partition(" kernel(")[2].partition(end)[0]) <= barriers
+    loading, _, multiplying = contraction.partition("if (threadIdx.x < 128) {")[2].partition("} else {")
+    assert called(loading) == {"produce"}
+    assert multiplying.split(";")[1].strip() == WAITS.rstrip(";")
+    loaded = contraction.partition("DEVICE void produce(")[2].partition(WAITS)[0]
+    assert set(re.findall(r"load\w*\(.*\);", loaded)) == {
+        "loader(p, work, block);",
+        "load(p, tiles + begun * STAGE_BYTES, full + begun * BARRIER_BYTES, block, A_FIXED, B_FIXED);",
+    }
+
+
+def called(text: str) -> set[str]:
+    """Return the names before parentheses."""
+    return set(re.findall(r"(\w+)\(", text))
 
 
 def codes_of(patterns: list[CudaPattern]) -> list[bytes]:

@@ -38,6 +38,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
 
     class Binding:
         scratch_bytes = 0
+        gains_early = False
 
         def __init__(self, owner: CudaExecutable, numbers: tuple[int, ...]) -> None:
             self._kernel = owner.kernels[numbers[0]]
@@ -48,6 +49,9 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
             accesses = (*self._kernel.loads, *self._kernel.stores)
             places = [addresses[each.buffer] + each.offset for each in accesses if each.buffer is not None]
             return lambda: log.append((self._kernel, places))
+
+        def let_next_begin(self, gains: bool) -> None:
+            assert not gains
 
     monkeypatch.setattr(executable, "_Binding", Binding)
     return log

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,13 @@ from opendml.spec.enums import AxisDirection, TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.common.candidates import Decision
 from opendml.targets.cuda import kernel_source, rolled_windows
-from opendml.targets.cuda.executable import CudaExecutable, CudaTracedProgram, Scheduler, plan
+from opendml.targets.cuda.executable import (
+    CudaExecutable,
+    CudaTracedProgram,
+    PreparedLaunch,
+    Scheduler,
+    plan,
+)
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
@@ -161,6 +169,81 @@ def test_maps_of_the_copy_engine_follow_what_is_bound(chosen: Chosen) -> None:
             instance.dispatch()
             reference.dispatch()
             np.testing.assert_allclose(found, tensors[-1], rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", WARPGROUP_MODES)
+@pytest.mark.parametrize("operand", "AB")
+def test_operands_that_are_the_same_in_every_run_may_be_loaded_ahead(
+    mode: CudaMode, operand: str, chosen: Chosen
+) -> None:
+    with emulated():
+        for case, scheduler in chosen[mode]:
+            error, used = worst_of(case, partial(_with_fixed, operand, scheduler))
+            assert mode.value in used
+            assert error <= 1, case.name
+
+
+def _with_fixed(
+    operand: str, scheduler: Scheduler, kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]
+) -> CudaLaunch:
+    """Return the launch of a kernel if an operand of its product is the same in every run."""
+    launch = scheduler(kernel, machine, alignments)
+    if launch.pattern.mode not in WARPGROUP_MODES:
+        return launch
+    number = dict(launch.pattern.constants)[f"{operand}_LOAD"]
+    loads = tuple(replace(load, fixed=load.fixed or at == number) for at, load in enumerate(kernel.loads))
+    fixed = scheduler(replace(kernel, loads=loads), machine, alignments)
+    assert dict(fixed.pattern.constants)[f"{operand}_FIXED"] == 1
+    return fixed
+
+
+def test_kernels_let_a_product_begin_but_no_other_kernel() -> None:
+    random = np.random.default_rng(6)
+    arrays = [random.standard_normal((64, 64)).astype(np.float16) for _ in range(2)]
+    x, y = (convert(each, ScalarType.FLOAT32) for each in sources(*arrays))
+    total = contraction(reshaped(x, (64, 1, 64)), reshaped(y, (1, 64, 64)), (2,))
+    doubled = convert(reshaped(total, (64, 64)), ScalarType.FLOAT16)
+    elements = convert(x + 1, ScalarType.FLOAT16)
+    with emulated():
+        instance = CudaExecutable(program(elements, doubled)).instantiate()
+        room = np.zeros((4, 64 * 64 + 8), np.float16)
+        for number, array in enumerate((*arrays, *room[2:])):
+            instance.bind(number, array.ctypes.data)
+        instance.dispatch()
+        assert [_mode_and_word(each) for each in instance._bindings] == [
+            (CudaMode.POINTWISE, 1),
+            (CudaMode.WGMMA, 0),
+        ]
+        # The copy engine does not load operands that are not aligned.
+        room[0, 1:].reshape(-1)[: 64 * 64] = arrays[1].reshape(-1)
+        instance.bind(1, room[0, 1:].ctypes.data)
+        instance.dispatch()
+        assert [_mode_and_word(each)[1] for each in instance._bindings] == [0, 0]
+    (_, exact) = evaluate([elements, doubled], arrays)
+    np.testing.assert_allclose(room[3, : 64 * 64].reshape(64, 64), exact, rtol=5e-3, atol=0.1)
+
+
+def test_grids_that_would_crowd_on_some_multiprocessors_gain_nothing_early(chosen: Chosen) -> None:
+    case, scheduler = chosen[CudaMode.WGMMA][0]
+    launch = next(each for each in _launches(case, scheduler) if each.pattern.mode is CudaMode.WGMMA)
+    machine = replace(MACHINE, multiprocessors=132)
+    owner: Any = SimpleNamespace(machine=machine, current=nullcontext, function=lambda *_: None)
+
+    def prepared(grid: int) -> PreparedLaunch:
+        return PreparedLaunch(replace(launch, grid=grid, shared_bytes=1000), b"", owner)
+
+    gains = {grid: prepared(grid).gains_early for grid in (1, 66, 67, 80, 92, 93, 132, 264)}
+    assert [grid for grid, gain in gains.items() if not gain] == [67, 80, 92]
+    # Of grids that do not fill the device, a block has a multiprocessor to itself.
+    shared = [prepared(grid).launch.shared_bytes for grid in (66, 80, 132, 264)]
+    assert shared == [machine.shared_bytes // 2, 1000, machine.shared_bytes // 2, 1000]
+
+
+def _mode_and_word(binding: Any) -> tuple[CudaMode, int]:
+    """Return the mode of a launch, and whether it lets the next one begin."""
+    prepared = binding._executable.prepare(binding.numbers[0], binding._alignments)
+    place = 8 * prepared.parameters.words.index("lets_next_begin")
+    return prepared.launch.pattern.mode, int.from_bytes(binding._content[place : place + 8], "little")
 
 
 def test_products_of_few_rows_that_read_the_same_share_a_launch() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import opendml as dml
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
@@ -14,6 +15,7 @@ from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.cuda import executable
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
@@ -157,6 +159,49 @@ def test_kernels_launched_early_see_what_those_before_wrote(gpu: CudaDevice) -> 
             instances[number].enqueue(stream)
         gpu.synchronize(stream)
         np.testing.assert_array_equal(first.to_host().view(np.int32), expected.view(np.int32))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(("tokens", "width"), [(96, 128), (700, 256)])
+def test_products_launched_early_have_the_bits_of_those_launched_later(
+    monkeypatch: pytest.MonkeyPatch, tokens: int, width: int
+) -> None:
+    """Weights are loaded before the kernel before has ended, and attention and normalizations are between."""
+    x = np.random.default_rng(1).standard_normal((2, tokens, width)).astype(np.float16)
+    early = transformer("cuda", tokens, width)
+    found = early(x)["y"]
+    for _ in range(20):
+        np.testing.assert_array_equal(early(x)["y"].view(np.uint16), found.view(np.uint16))
+    monkeypatch.setattr(executable, "EARLY_MODES", ())
+    later = transformer("cuda", tokens, width)(x)["y"]
+    np.testing.assert_array_equal(found.view(np.uint16), later.view(np.uint16))
+    exact = transformer("cpu", tokens, width)(x)["y"].astype(np.float32)
+    assert np.abs(found - exact).max() <= 2**-7 * np.abs(exact).max()
+
+
+def transformer(device: str, tokens: int, width: int, layers: int = 4, batch: int = 2) -> dml.Model:
+    """Return layers of a transformer of FLOAT16 with random weights."""
+    generator, graph = np.random.default_rng(7), dml.Graph()
+    y = graph.input("x", dml.FLOAT16, [batch, tokens, width])
+
+    def product(rows: dml.GraphTensor, columns: int) -> dml.GraphTensor:
+        count = rows.sizes[-1]
+        weights: Array = (generator.standard_normal((count, columns)) / count**0.5).astype(np.float16)
+        return rows @ weights
+
+    def heads(rows: dml.GraphTensor) -> dml.GraphTensor:
+        return rows.reshape(batch, tokens, 2, width // 2).permute(0, 2, 1, 3)
+
+    for _ in range(layers):
+        normal = dml.mean_variance_normalization1(y, axes=[2], normalize_variance=True)
+        q, k, v = (heads(product(normal, width)) for _ in range(3))
+        scores = (q @ k.permute(0, 1, 3, 2)) * (width // 2) ** -0.5
+        read = (
+            (dml.activation_softmax1(scores, axes=[3]) @ v).permute(0, 2, 1, 3).reshape(batch, tokens, width)
+        )
+        between = y + product(read, width)
+        y = between + product(dml.activation_gelu(product(between, 4 * width)), width)
+    return graph.compile({"y": y}, device=device)
 
 
 def test_index_out_of_range_names_the_devices(gpu: CudaDevice) -> None:

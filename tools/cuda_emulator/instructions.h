@@ -7,7 +7,7 @@ struct half {
     unsigned short bits;
 };
 
-DEVICE void begin_kernel() {}
+DEVICE void begin_kernel(long long) {}
 
 DEVICE float to_float(half value) { return emulator::bits<_Float16>(value.bits); }
 DEVICE half to_half(float value) { return {emulator::bits<unsigned short>((_Float16)value)}; }

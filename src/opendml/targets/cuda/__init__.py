@@ -12,8 +12,10 @@ Order. Scatters use atomic maxima of positions and integer sums, so that the ord
 Floats are summed as 62-bit integers. Blocks that share a tile add their sums in one order.
 
 Launches. From compute capability 9.0 on a kernel starts before the previous one has ended (programmatic
-dependent launch), and `begin_kernel` waits for its results. That hides about a microsecond. Cooperative
-launches are not started early, since CUDA does not define the combination.
+dependent launch), and `begin_kernel` waits for its results. That hides about a microsecond. Products by
+warpgroups and attention gain more (`EARLY_MODES`). The kernel before them lets them begin as soon as its own
+last blocks have begun (`lets_next_begin`, which instances set). They load weights before they wait.
+Cooperative launches are not started early, since CUDA does not define the combination.
 
 Products. Tiles are copied to shared memory while the previous ones are multiplied. float32 products are added
 128 to one sum and these sums to each other. The error is at most (128 + k / 128) 2^-24 of the sum of the

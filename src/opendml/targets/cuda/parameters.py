@@ -17,6 +17,7 @@ from opendml.targets.cuda.pattern import WARPGROUP_MODES, WINDOW_MODES, CudaMode
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 
 MEANINGS = {
+    "lets_next_begin": "1 if the next kernel may be launched as soon as this one has begun; instances set it",
     "items": "groups, lines or tiles that blocks take",
     "units": "units of a group along its reduced loops, or of a line",
     "elements": "elements of a group",
@@ -164,13 +165,14 @@ class ParameterStruct:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The plain words: addresses of the accesses, words of the mode, strides in bytes, and numbers.
+        """The plain words: addresses of the accesses, `lets_next_begin`, words of the mode, strides in bytes,
+        and numbers.
 
         Accesses that move alike share their strides.
         """
         accesses = self.pattern.accesses
         names = [f"base{number}" for number in range(len(accesses))]
-        names += words_of(self.pattern.mode).plain
+        names += ["lets_next_begin", *words_of(self.pattern.mode).plain]
         for number, access in enumerate(accesses):
             if self.pattern.offset(number) != number:
                 continue

@@ -84,6 +84,12 @@ WARPGROUP_MODES = (
     *WINDOW_MODES,
 )
 """The modes whose tiles the copy engine loads, as tensor maps say."""
+EARLY_MODES = (*WARPGROUP_MODES, CudaMode.WGMMA_CHAIN)
+"""The modes that gain if they are launched before the previous kernel has ended. Their grids have at most one
+block for each place on the device, and the blocks have barriers to start and weights to load meanwhile. Of
+kernels with many small blocks, those that wait would take the places of others: with all kernels launched
+early, BERT-base takes 1.87 ms rather than 1.81 (batch 32, H100). Depthwise convolutions and sums of few
+products lose, too: MobileNetV2 takes 0.70 ms rather than 0.65."""
 BFLOAT16_MODES = (CudaMode.WGMMA_BFLOAT16, CudaMode.WGMMA_BFLOAT16_WINDOWS)
 """The modes whose products are of BFLOAT16."""
 PARTS_MODES = (CudaMode.WGMMA_PARTS, CudaMode.WGMMA_PART_WINDOWS)

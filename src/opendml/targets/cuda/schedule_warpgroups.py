@@ -363,6 +363,8 @@ class WarpgroupShape:
             "B_LOAD": b,
             "A_ALONG_K": int(self._along_k(a)),
             "B_ALONG_K": int(self._along_k(b)),
+            "A_FIXED": int(self.kernel.loads[a].fixed),
+            "B_FIXED": int(self.kernel.loads[b].fixed),
             **self._more_constants(),
         }
         words = launch_words(

@@ -143,7 +143,7 @@ struct Attention {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 memory[];
     const Index group = divide((Index)blockIdx.x, p.tiles_down), first = ((Index)blockIdx.x - group * (Index)p.tiles_down.count) * ROWS;
     Block block(p, at_group(p, group), (char*)memory);

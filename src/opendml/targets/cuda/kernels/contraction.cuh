@@ -101,7 +101,7 @@ DEVICE void store_tile(const Sum* found, const Parameters& p, const Offsets& at,
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 memory[];
     const int rank = SPLIT ? blockIdx.x % (int)p.splits : 0;
     const Index tile = SPLIT ? blockIdx.x / (int)p.splits : blockIdx.x;

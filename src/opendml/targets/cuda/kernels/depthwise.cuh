@@ -53,7 +53,7 @@ DEVICE void sum_up(float (&sums)[HEIGHT][WIDTH][VECTOR], const Parameters& p, co
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     __shared__ Vector<float, VECTOR> filters[TAPS][UNITS + 1];  // neighbouring taps lie in different banks
     const Index block = divide((Index)blockIdx.x, p.column_tiles);
     const Index first = ((Index)blockIdx.x - block * (Index)p.column_tiles.count) * UNITS;

@@ -354,7 +354,7 @@ DEVICE bool is_last_slice(const Parameters& p, Index matrix) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 memory[];
     const Index matrix = divide((Index)blockIdx.x, p.run_items), slice = (Index)blockIdx.x - matrix * (Index)p.run_items.count;
     const Index all = (Index)p.keys, first = slice * (Index)p.slice_keys, last = first + (Index)p.slice_keys, end = last < all ? last : all;

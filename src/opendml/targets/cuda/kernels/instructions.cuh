@@ -8,11 +8,12 @@ struct half {
 };
 
 // Begins every kernel: waits until what the earlier ones of the stream wrote can be read, since this one may have been launched
-// before. Nothing may be read or written sooner. No kernel lets the next one begin before its own blocks end
-// (griddepcontrol.launch_dependents): that gains nothing more, and where blocks are small and many they begin at half the rate.
-DEVICE void begin_kernel() {
+// before. Nothing may be read or written sooner. Then the next kernel is launched, if it may: its blocks begin where blocks of this one
+// have ended, and wait.
+DEVICE void begin_kernel(long long lets_next_begin) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (lets_next_begin) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

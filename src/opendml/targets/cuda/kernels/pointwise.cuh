@@ -75,7 +75,7 @@ DEVICE void compute_apart(const Parameters& p, Index first) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     if constexpr (ACROSS) {
         const Index unit = (Index)blockIdx.x * THREADS + threadIdx.x;
         if (unit < (Index)p.all_units) compute_across(p, unit);

@@ -101,7 +101,7 @@ DEVICE void put_rest(const Parameters& p, const Offsets& start, Index first, Ind
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 memory[];
     const int warp = threadIdx.x / 32, slice = (int)p.warp_words, blocks = TEAM ? (int)p.team : 1;
     unsigned* const words = reinterpret_cast<unsigned*>(memory) + warp * slice;

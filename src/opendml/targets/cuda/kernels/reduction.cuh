@@ -119,7 +119,7 @@ DEVICE bool exchange(
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 memory[];
     char* const own_units = reinterpret_cast<char*>(memory) + threadIdx.x * UNIT_BYTES;
     const int member = COLUMNS ? threadIdx.x / TX : threadIdx.x % SPAN;

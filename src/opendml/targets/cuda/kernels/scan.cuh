@@ -212,7 +212,7 @@ DEVICE void scan_together(const Parameters& p, const Line& line, int member, Ind
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     const int place = COLUMNS ? threadIdx.x % TOGETHER : threadIdx.x / SPAN;
     const int member = COLUMNS ? threadIdx.x / TOGETHER : threadIdx.x % SPAN;
     const Index item = (Index)(TEAM ? blockIdx.x / (int)p.team : blockIdx.x) * TOGETHER + place;

@@ -3,7 +3,7 @@
 // follow each other, so that their places stay in the L2 cache meanwhile.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     const Index number = (Index)blockIdx.x * THREADS + threadIdx.x;
     const Index units = (Index)p.units, width = (Index)p.panel;
     if (number >= (Index)p.items * units) return;

@@ -2,7 +2,7 @@
 // stores all of them at the end.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 memory[];
     constexpr int STEP = THREADS / TOGETHER, BATCH = 4;
     const int count = (int)p.places, line = threadIdx.x % TOGETHER, member = threadIdx.x / TOGETHER;

@@ -101,7 +101,7 @@ DEVICE void load_filters(char* filters, const Parameters& p, Index first, int co
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 shared[];
     const Index group = divide((Index)blockIdx.x, p.column_tiles);
     const Index first = ((Index)blockIdx.x - group * (Index)p.column_tiles.count) * (Index)p.block_columns;

@@ -1,7 +1,7 @@
 // Sorts whole lines, of which the first elements are wanted. Words are sorted in shared memory, a tile at a time, and merged in global memory.
 // If a line has several tiles, all blocks are resident (a cooperative launch). A line has p.line_words words, a power of two.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 memory[];
     Word* const words = reinterpret_cast<Word*>(memory);
     auto at = [&](int number) -> Word& { return words[bank_of(number)]; };

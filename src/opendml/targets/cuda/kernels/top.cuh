@@ -235,7 +235,7 @@ DEVICE bool gather(const Place& place, Word& bound, const Parameters& p, Index l
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     extern __shared__ uint4 memory[];
     Word* const words = reinterpret_cast<Word*>(memory);
     const int block = TEAM ? blockIdx.x / (int)p.team : blockIdx.x, rank = TEAM ? blockIdx.x % (int)p.team : 0;

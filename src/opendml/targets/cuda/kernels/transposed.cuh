@@ -2,7 +2,7 @@
 // shared memory. Loads and stores of global memory are whole units, and accesses to shared memory single elements.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     constexpr int UNITS_ACROSS = SIDE / VECTOR, STEP = THREADS / UNITS_ACROSS, ROUNDS = SIDE / STEP;
     // Neighbours of a column, or the first elements of units, lie in different banks.
     constexpr int PITCH = SIDE + (VECTOR == 1 && sizeof(CollectiveInputs<1>) < 4 ? 4 / sizeof(CollectiveInputs<1>) : 1);

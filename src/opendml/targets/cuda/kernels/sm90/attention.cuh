@@ -634,7 +634,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         publish_barriers();
     }
     __syncthreads();
-    begin_kernel();
+    begin_kernel(p.lets_next_begin);
     int* const item = (int*)((char*)memory + (layout.end - shared_address(memory)));
     float* const terms = (float*)((char*)memory + (layout.terms - shared_address(memory)) + (threadIdx.x / 32 - 4) * TERM_BYTES);
     if (threadIdx.x < 128) {

@@ -9,13 +9,29 @@
 //
 // A launch runs KERNELS kernels, which differ in their parameters alone: the blocks of one beside those of the others.
 //
+// Of an operand that is the same in every run (A_FIXED, B_FIXED), such as weights, the first tiles are loaded before the earlier kernels have
+// ended. More of them (STAGES_AHEAD) would be in the way of the other operand's first tile where the earlier kernels end soon.
+//
 // With several slices of k for a tile (`p.splits`), whichever is done last adds the sums of all up, in the order of the slices. If the blocks
 // of a cluster have the slices (SLICES), each has one tile, and they send each other their sums.
+
+constexpr int TILES_AHEAD = 48 * 1024 / (A_FIXED ? A_BYTES : B_BYTES), STAGES_AHEAD = TILES_AHEAD < STAGES ? TILES_AHEAD : STAGES;
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
     // With fewer rows than a tile, the box has only these, in groups of 8. The rest of the tile is not initialized, and not stored.
     const int rows = A::ALONG_K && (Index)p.m < ROWS / CLUSTER_ACROSS ? ((int)p.m + 7) / 8 * 8 * CLUSTER_ACROSS : ROWS;
     const int bytes = rows * DEPTH_BYTES + B_BYTES;
+    int begun = 0;  // stages of which an operand is being loaded
+    if constexpr (A_FIXED || B_FIXED) {
+        const Work work(p, first_item, block);
+        Loader loader(p, work, block);
+#pragma unroll 1
+        for (; begun < STAGES_AHEAD && begun < work.steps(); begun++, loader.next(p)) {
+            expect_bytes(full + begun * BARRIER_BYTES, bytes);
+            loader.load(p, tiles + begun * STAGE_BYTES, full + begun * BARRIER_BYTES, block, A_FIXED, B_FIXED);
+        }
+    }
+    begin_kernel(p.lets_next_begin);
     Ring ring;
 #pragma unroll 1
     for (Index item = first_item; item < (Index)p.items; item += items_step) {
@@ -23,10 +39,16 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
         const int steps = work.steps();
         Loader loader(p, work, block);
 #pragma unroll 1
-        for (int step = 0; step < steps; step++, ring.next()) {
+        for (int step = 0; step < steps; step++, ring.next(), loader.next(p)) {
+            const Shared stage = tiles + ring.slot * STAGE_BYTES, barrier = full + ring.slot * BARRIER_BYTES;
+            if ((A_FIXED || B_FIXED) && begun > 0) {
+                begun--;
+                loader.load(p, stage, barrier, block, !A_FIXED, !B_FIXED);
+                continue;
+            }
             wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
-            expect_bytes(full + ring.slot * BARRIER_BYTES, bytes);
-            loader.load(p, tiles + ring.slot * STAGE_BYTES, full + ring.slot * BARRIER_BYTES, block);
+            expect_bytes(barrier, bytes);
+            loader.load(p, stage, barrier, block, true, true);
         }
     }
     if constexpr (BLOCKS_OF_CLUSTER > 1) {
@@ -136,7 +158,6 @@ extern "C" __global__ void __cluster_dims__(BLOCKS_OF_CLUSTER * SLICES, 1, 1) __
     }
     if constexpr (BLOCKS_OF_CLUSTER * SLICES > 1) synchronize_cluster();
     else __syncthreads();
-    begin_kernel();
     const int block = BLOCKS_OF_CLUSTER > 1 ? block_of_cluster() : 0;
     const Index first_item = blockIdx.x / (BLOCKS_OF_CLUSTER * SLICES), items_step = gridDim.x / (BLOCKS_OF_CLUSTER * SLICES);
     if (threadIdx.x < 128) {
@@ -144,6 +165,7 @@ extern "C" __global__ void __cluster_dims__(BLOCKS_OF_CLUSTER * SLICES, 1, 1) __
         if (threadIdx.x == 0) produce(p, tiles, layout.full, layout.empty, first_item, items_step, block);
     } else {
         take_registers<CONSUMER_REGISTERS>();
+        begin_kernel(p.lets_next_begin);
         const MainLoop loop(p, tiles, layout.full, layout.empty, memory + tiles, last + CONSUMERS);
         consume(p, loop, layout, memory, last, first_item, items_step, block);
     }

@@ -32,18 +32,22 @@ struct Loader {
         image = (int)number;
     }
 
-    DEVICE_MEMBER void load(const Parameters& p, Shared stage, Shared barrier, int block) {
+    // Begins to load the tile of either operand, or of both.
+    DEVICE_MEMBER void load(const Parameters& p, Shared stage, Shared barrier, int block, bool of_a, bool of_b) {
         const Shared a_part = block % CLUSTER_ACROSS * ROWS_OF_BLOCK * DEPTH_BYTES, b_part = block / CLUSTER_ACROSS * COLUMNS_OF_BLOCK * DEPTH_BYTES;
         const unsigned short of_rows = sharing_rows(block), of_columns = sharing_columns(block);
         const int pixel[4] = {channel, x, y, image}, weights[4] = {channel, tap, line, filter};
-        load_windows(
+        if (IMAGES_ARE_B ? of_b : of_a) load_windows(
             stage + IMAGES + (IMAGES_ARE_B ? b_part : a_part), IMAGES_ARE_B ? p.b_map : p.a_map, barrier, pixel, tap * (int)p.dilation0,
             line * (int)p.dilation1, IMAGES_ARE_B ? of_columns : of_rows
         );
-        load_box(
+        if (IMAGES_ARE_B ? of_a : of_b) load_box(
             stage + WEIGHTS + (IMAGES_ARE_B ? a_part : b_part), IMAGES_ARE_B ? p.a_map : p.b_map, barrier, weights,
             IMAGES_ARE_B ? of_rows : of_columns
         );
+    }
+
+    DEVICE_MEMBER void next(const Parameters& p) {
         channel += DEPTH;
         if (channel < (int)p.channels.count) return;
         channel = 0;

@@ -38,9 +38,13 @@ struct Loader {
         }
     }
 
-    DEVICE_MEMBER void load(const Parameters& p, Shared a_tile, Shared barrier, int block) {
-        load_tile<A, ROWS, CLUSTER_ACROSS>(a_tile, p.a_map, barrier, a_at, row, k, outer, block % CLUSTER_ACROSS, sharing_rows(block));
-        load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, column, k, outer, block / CLUSTER_ACROSS, sharing_columns(block));
+    // Begins to load the tile of either operand, or of both.
+    DEVICE_MEMBER void load(const Parameters& p, Shared a_tile, Shared barrier, int block, bool of_a, bool of_b) {
+        if (of_a) load_tile<A, ROWS, CLUSTER_ACROSS>(a_tile, p.a_map, barrier, a_at, row, k, outer, block % CLUSTER_ACROSS, sharing_rows(block));
+        if (of_b) load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, column, k, outer, block / CLUSTER_ACROSS, sharing_columns(block));
+    }
+
+    DEVICE_MEMBER void next(const Parameters& p) {
         k += DEPTH;
         if (LOOPS_K > 1 && k == (Index)p.inner_k.count) k = 0, outer++;
     }
