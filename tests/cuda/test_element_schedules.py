@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opendml import TensorDesc, descs
+from opendml.operators.activation import swish
 from opendml.program.carriers import carried
 from opendml.program.functions import gaussian_error_linear_unit
 from opendml.program.narrow import narrowed
@@ -90,6 +91,20 @@ def test_gelu_has_fewer_digits_where_it_is_rounded_to_bfloat16() -> None:
 
     assert "exponential(" in code(ScalarType.BFLOAT16)
     assert "exponential(" not in code(FLOAT32)
+
+
+def test_swish_has_fewer_digits_where_it_is_rounded_to_bfloat16() -> None:
+    def code(type: ScalarType) -> str:
+        x = convert(source(0, ScalarType.BFLOAT16, (4096,)), FLOAT32)
+        result = apply(Operation.ROUND, swish(x, sigmoid_input_scale=1.0))
+        (rounded,) = carried(program(convert(result, type))).results
+        usual = kernel_source(launch_of(rounded).pattern).split("void evaluate(")[1].split("if (")[0]
+        return usual.split("to_bfloat16(")[0]
+
+    assert "exponential(" in code(ScalarType.BFLOAT16)
+    assert "narrow_quotient(" in code(ScalarType.BFLOAT16)
+    assert "exponential(" not in code(FLOAT32)
+    assert "narrow_quotient(" not in code(FLOAT32)
 
 
 def test_celu_divides_as_ieee_says() -> None:

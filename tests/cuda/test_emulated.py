@@ -20,7 +20,9 @@ import pytest
 import opendml as dml
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.sized import at_sizes
-from opendml.program.node import contraction, convert, source
+from opendml.operators.activation import swish
+from opendml.program.carriers import carried
+from opendml.program.node import Operation, apply, contraction, convert, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions
@@ -438,6 +440,27 @@ def test_convolutions_of_operators_compute_what_the_reference_does(form: str, mo
         error, used = worst_of(case, schedule)
     assert error <= 1
     assert set(used) == {mode.value for mode in modes}
+
+
+def test_swish_of_bfloat16_is_rounded_once_for_all_numbers() -> None:
+    """With the exponential and the quotient of the hardware."""
+    bits = np.arange(2**16).astype(np.uint16)
+    found = np.zeros_like(bits)
+    x = convert(source(0, ScalarType.BFLOAT16, bits.shape), ScalarType.FLOAT32)
+    result = apply(Operation.ROUND, swish(x, sigmoid_input_scale=1.0))
+    with emulated():
+        executable = CudaExecutable(carried(program(convert(result, ScalarType.BFLOAT16))))
+        instance = executable.instantiate()
+        for number, array in enumerate((bits, found)):
+            instance.bind(number, array.ctypes.data)
+        instance.dispatch()
+    exponents = bits >> 7 & 0xFF
+    given, rounded = (
+        (each[exponents < 0xFF].astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        for each in (bits, found)
+    )
+    exact = given / (1 + np.exp(-np.maximum(given, -700.0)))
+    assert (np.abs(rounded - exact) <= 1.01 * 2.0**-8 * np.abs(exact) + 2.0**-126).all()
 
 
 def _as_given(launch: CudaLaunch, *_: object) -> CudaLaunch:

@@ -8,7 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opendml.program.functions import maximum, minimum, select
-from opendml.program.node import Node, Operation, Precision, apply, bitcast, convert, ordered, rebuild
+from opendml.program.node import (
+    Node,
+    Operation,
+    Precision,
+    apply,
+    bitcast,
+    convert,
+    is_rare,
+    ordered,
+    rebuild,
+)
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 
@@ -24,6 +34,9 @@ _ALMOST_HALF = 2 ** (_HALF_BITS - 1) - 1
 """Half of the last place of a BFLOAT16 in a FLOAT32, less one."""
 _QUIET = 1 << 6
 """The bit of a BFLOAT16 that makes a NaN a quiet one, whatever the bits that it loses."""
+
+_LEAST_EXPONENT = -87
+"""The exponential of greater numbers is a normal FLOAT32."""
 
 
 def carried(program: Program) -> Program:
@@ -65,13 +78,61 @@ def _with_explicit_bits(node: Node) -> Node:
 def _with_fewer_digits(value: Node) -> Node:
     """Return a value that is rounded to BFLOAT16, as cheap as the rounding allows.
 
-    GELU alone is marked. Its polynomials take a product of BERT-base a third of its time (H100).
+    GELU and SWISH alone are marked. The polynomials of GELU take a product of BERT-base a third of its time
+    (H100).
     """
     inner = value.operands[0] if value.operation is Operation.ROUND else value  # to FLOAT32
-    if inner.operation is not Operation.GAUSSIAN_ERROR_LINEAR_UNIT or inner.type is not ScalarType.FLOAT32:
+    if inner.type is not ScalarType.FLOAT32:
         return value
-    attribute = inner.attribute or Precision.BFLOAT16
-    return Node(inner.operation, inner.type, inner.sizes, inner.operands, attribute, inner.origin)
+    if inner.operation is Operation.GAUSSIAN_ERROR_LINEAR_UNIT:
+        return _marked(inner, inner.operands, Precision.BFLOAT16)
+    if is_rare(inner):
+        condition, far, weighted = inner.operands
+        cheap = _with_cheap_weight(weighted)
+        if cheap is not None:
+            return _marked(inner, (condition, far, cheap))
+    return value
+
+
+def _with_cheap_weight(quotient: Node) -> Node | None:
+    """Return SWISH with a cheap exponential and a cheap quotient; None for other values.
+
+    It is x / (1 + exp(-|y|)), or x exp(-|y|) / (1 + exp(-|y|)). No sum has a negative term, so relative
+    errors do not grow.
+    """
+    if quotient.operation is not Operation.DIVIDE or quotient.operands[1].operation is not Operation.ADD:
+        return None
+    numerator, (one, power) = quotient.operands[0], quotient.operands[1].operands
+    if one.operation is not Operation.CONSTANT or one.number != 1 or not _is_power_below_one(power):
+        return None
+    if (
+        numerator.operation is not Operation.SELECT
+        or numerator.operands[2].operation is not Operation.MULTIPLY
+    ):
+        return None
+    is_positive, x, product = numerator.operands
+    if product.operands != (x, power):
+        return None
+    cheap = _marked(power, power.operands, Precision.BFLOAT16)
+    operands = _marked(numerator, (is_positive, x, x * cheap)), one + cheap
+    return _marked(quotient, operands, Precision.NARROW)
+
+
+def _is_power_below_one(power: Node) -> bool:
+    """Return whether a value is the exponential of -|y|, with a lower bound above which it is no denormal
+    number."""
+    if power.operation is not Operation.EXPONENTIAL or power.operands[0].operation is not Operation.SELECT:
+        return False
+    is_below, bound, decay = power.operands[0].operands
+    is_bounded = is_below.operation is Operation.LESS and is_below.operands == (decay, bound)
+    is_number = bound.operation is Operation.CONSTANT and bound.number > _LEAST_EXPONENT
+    is_negative = decay.operation is Operation.NEGATE and decay.operands[0].operation is Operation.ABSOLUTE
+    return is_bounded and is_number and is_negative
+
+
+def _marked(node: Node, operands: tuple[Node, ...], precision: Precision | None = None) -> Node:
+    """Return a node with other operands, and with a precision where it has none."""
+    return Node(node.operation, node.type, node.sizes, operands, node.attribute or precision, node.origin)
 
 
 def _moved_alone(value: Node) -> Node | None:
