@@ -9,7 +9,9 @@ import pytest
 
 import opendml as dml
 from opendml.targets.cpu.executable import CpuExecutable
+from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import HEADER, LAUNCH
+from opendml.targets.memory import HostMemory
 
 RANDOM = np.random.default_rng(28)
 
@@ -32,3 +34,32 @@ def test_kernels_that_pack_parts_of_several_depths_share_code() -> None:
         (code,) = job.codes
         depths[code.key].add(int(job.words[HEADER + LAUNCH + 1]))
     assert max(map(len, depths.values())) > 1
+
+
+@pytest.mark.skipif(not machine().has("amx-bf16"), reason="this processor has no matrix registers")
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shift", range(1, 4))
+def test_kernels_that_split_constants_for_matrix_registers_read_any_address(shift: int, turned: bool) -> None:
+    """Tensors of ONNX files lie anywhere. Columns of odd counts are packed in parts of panels."""
+    sizes = (512, 333)[:: -1 if turned else 1]
+    w = RANDOM.standard_normal(sizes, np.float32)
+    x = RANDOM.standard_normal((300, 512), np.float32)
+    moved = np.empty(w.nbytes + shift, np.uint8)[shift:].view(np.float32).reshape(sizes)
+    moved[:] = w
+    assert not moved.flags.aligned
+    graph = dml.Graph()
+    given = graph.input("x", dml.FLOAT32, x.shape)
+    product = dml.gemm(given, graph.constant(w), trans_b="TRANSPOSE" if turned else "NONE")
+    model = graph.compile({"y": product})
+    executable = model._work.executable
+    assert isinstance(executable, CpuExecutable)
+    (kept,) = executable.kept
+    assert kept.reads_unaligned
+    filled = []
+    for array in (w, moved):
+        memory = HostMemory(kept.size)
+        memory.bytes[:] = 0
+        executable.initialize(kept.step, {kept.recipe.constants[0]: array.ctypes.data}, {0: memory.address})
+        filled.append(memory.bytes.tobytes())
+    assert filled[0] == filled[1]
+    np.testing.assert_allclose(model(x)["y"], x.astype("d") @ (w.T if turned else w), 1e-4, 1e-4)

@@ -170,6 +170,7 @@ class _PartCode(Code):
 
     def __init__(self, function: ir.Function, layout: PartLayout) -> None:
         super().__init__(function, LANES)
+        self.reads_unaligned = True  # Constants are split where they lie in a file.
         self.layout, self.splitter = layout, Splitter(self, layout.magnitudes)
 
     def at(self, part: ir.Value, step: ir.Value, number: int, register: ir.Value, row: ir.Value) -> ir.Value:

@@ -269,8 +269,11 @@ def packs_any_depth(operand: OperandA | OperandB) -> bool:
 
     Products of 245, 252 and 256 in a part are in one network of convolutions.
     """
-    is_narrow = isinstance(operand, OperandB) and operand.narrow is not None
-    return operand.instructions is Instructions.FMA and operand.packing.group == 1 and not is_narrow
+    return operand.instructions is Instructions.FMA and operand.packing.group == 1 and not _is_narrow(operand)
+
+
+def _is_narrow(operand: OperandA | OperandB) -> bool:
+    return isinstance(operand, OperandB) and operand.narrow is not None
 
 
 def packs_unaligned(pattern: CpuPattern) -> bool:
@@ -280,7 +283,9 @@ def packs_unaligned(pattern: CpuPattern) -> bool:
     same. Gathers of narrow elements read the aligned words around them.
     """
     walk = pattern.walk
-    if not isinstance(walk, OperandA | OperandB) or not packs_any_depth(walk):
+    if not isinstance(walk, OperandA | OperandB) or _is_narrow(walk):
+        return False
+    if not packs_any_depth(walk) and walk.instructions is not Instructions.AMX_BF16:
         return False
     return all(load.counter or load.type.bytes >= 4 for load in pattern.loads)
 
