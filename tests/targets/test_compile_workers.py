@@ -163,3 +163,31 @@ def test_pages_of_llvm_that_its_loader_has_touched_are_released() -> None:
         elif is_code and line.startswith("Rss:"):
             resident.append(int(line.split()[1]))
     assert resident == [0]
+
+
+def test_functions_that_kernels_share_are_compiled_once(cold: pytest.MonkeyPatch) -> None:
+    """Products with different epilogues have one micro-kernel."""
+    compiled_parts: list[str] = []
+
+    def noted(pool: WorkerPool, assembly: str, effort: Effort, count: int) -> Any:
+        compiled_parts.append(assembly)
+        return compile_part(pool, assembly, effort, count)
+
+    compile_part = WorkerPool.compile
+    cold.setattr(WorkerPool, "compile", noted)
+    random = np.random.default_rng(7)
+    x, w = (random.standard_normal(sizes, np.float32) for sizes in ((64, 96), (96, 96)))
+    graph = dml.Graph()
+    value, expected = graph.input("x", dml.FLOAT32, x.shape), x.astype("d")
+    for activation, function in (
+        (dml.descs.ActivationRelu(), lambda y: np.maximum(y, 0)),
+        (dml.descs.ActivationTanh(), np.tanh),
+        (dml.descs.ActivationSigmoid(), lambda y: 1 / (1 + np.exp(-y))),
+        (None, lambda y: y),
+    ):
+        value = dml.gemm(value, graph.constant(w), fused_activation=activation)
+        expected = function(expected @ w)
+    np.testing.assert_allclose(graph.compile({"y": value})(x)["y"], expected, 1e-3, 1e-3)
+    micros = [each for each in compiled_parts if 'define void @"micro.' in each]
+    callers = [each for each in compiled_parts if 'declare void @"micro.' in each]
+    assert len(callers) > len(set(micros)) == len(micros) > 0

@@ -27,6 +27,7 @@ from opendml.spec.enums import MultiheadAttentionMaskType, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu import engine, ir, machine_code
+from opendml.targets.cpu.bundles import with_functions
 from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.engine import effort_for
 from opendml.targets.cpu.executable import CpuExecutable
@@ -209,7 +210,8 @@ def compiled(pattern: CpuPattern, processor: Processor) -> bytes:
     )
     with assumed(described):
         emit_kernel(module, "kernel", pattern, processor.vector_bytes // pattern.lane_bytes)
-    return compile_object(str(module), effort_for(pattern), target_machine(processor))
+    assembly = with_functions(str(module), module.functions)
+    return compile_object(assembly, effort_for(pattern), target_machine(processor))
 
 
 def undefined_symbols(code: bytes) -> Iterator[str]:

@@ -15,6 +15,7 @@ import pytest
 
 from opendml.errors import Unsupported
 from opendml.targets.cpu import host_facts, linker, machine_code
+from opendml.targets.cpu.bundles import as_one_module, bundled, objects_of, parts_of, with_functions
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.machine_code import compile_object
 from opendml.targets.cpu.object_code import linked_by_llvm, target_machine
@@ -50,7 +51,7 @@ def compiled(assembly: str) -> bytes:
 
 
 def by_llvm(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
-    return linked_by_llvm(code, symbols, machine_code.host_target())
+    return linked_by_llvm(objects_of(code), symbols, machine_code.host_target())
 
 
 @pytest.mark.parametrize("link", [linker.linked, by_llvm])
@@ -142,3 +143,65 @@ def test_the_cache_keeps_what_llvm_tells(monkeypatch: pytest.MonkeyPatch) -> Non
     assert host_facts._key() != key
     monkeypatch.setattr(host_facts, "_LLVM", ("no such file",))
     assert host_facts._key() is None
+
+
+CALLER = """
+declare void @"function.1"(ptr)
+declare i64 @"labs"(i64)
+define i64 @"kernel"(i64 %x) {
+  %place = alloca i64
+  %before = call i64 @"helper"(i64 %x)
+  store i64 %before, ptr %place
+  call void @"function.1"(ptr %place)
+  %number = load i64, ptr %place
+  %result = call i64 @"labs"(i64 %number)
+  ret i64 %result
+}
+define internal i64 @"helper"(i64 %x) noinline {
+  %result = add i64 %x, 1
+  ret i64 %result
+}
+"""
+FUNCTION = """
+declare i64 @"labs"(i64)
+define void @"function.1"(ptr %place) {
+  %number = load i64, ptr %place
+  %positive = call i64 @"labs"(i64 %number)
+  %more = call i64 @"function.1.inner"(i64 %positive)
+  %less = sub i64 0, %more
+  store i64 %less, ptr %place
+  ret void
+}
+define internal i64 @"function.1.inner"(i64 %x) noinline {
+  %result = call i64 @"helper"(i64 %x)
+  ret i64 %result
+}
+define internal i64 @"helper"(i64 %x) noinline {
+  %result = add i64 %x, 1
+  ret i64 %result
+}
+"""
+
+
+@pytest.mark.parametrize("link", [linker.linked, by_llvm])
+def test_a_kernel_is_linked_with_the_functions_that_it_shares(link: Link) -> None:
+    triple = f'target triple = "{machine().triple}"\n'
+    assembly = with_functions(triple + CALLER, {"function.1": triple + FUNCTION})
+    kernel, functions = parts_of(assembly)
+    assert [*functions] == ["function.1"]
+    in_parts = bundled([compile_object(each) for each in (kernel, *functions.values())])
+    assert len(objects_of(in_parts)) == 2
+    whole = compile_object(as_one_module(assembly))
+    assert objects_of(whole) == [whole] == [bundled([whole])]
+    for code in (in_parts, whole, compile_object(assembly)):
+        addresses = link(code, ("kernel",))
+        assert addresses is not None
+        assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(addresses["kernel"])(-42) == 42
+
+
+def test_a_damaged_bundle_is_refused() -> None:
+    triple = f'target triple = "{machine().triple}"\n'
+    code = bundled([compile_object(triple + each) for each in (CALLER, FUNCTION)])
+    for damaged in (code[:12], code[:20], code[:-1], code + b"\0", code[:8] + b"\xff" * 8 + code[16:]):
+        with pytest.raises(Unsupported, match="bundle"):
+            machine_code.load_object(damaged, ("kernel",))

@@ -15,6 +15,7 @@ from opendml.across_forks import compiling, importing
 from opendml.budget import check_time
 from opendml.logs import tell
 from opendml.signals import deferred_signals
+from opendml.targets.cpu.bundles import bundled, parts_of, with_functions
 from opendml.targets.cpu.compile_workers import WorkerPool, worker_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.machine_code import (
@@ -58,7 +59,10 @@ class KernelCompiler:
 
     def __init__(self) -> None:
         self._missing: dict[str, CpuPattern] = {}
-        self._later: dict[str, Future[bytes | None]] = {}
+        self._later: dict[str, list[Future[bytes | None]]] = {}
+        """The objects of kernels by their keys: the kernel's own, and those of its shared functions."""
+        self._functions: dict[str, Future[bytes | None]] = {}
+        """The objects of shared functions by their names."""
         self._expecting = _expecting.get()
         self._own: WorkerPool | None = None
         self._began = 0.0
@@ -94,8 +98,16 @@ class KernelCompiler:
             if key not in self._later:
                 check_time()
                 with suppress(RuntimeError):  # Without threads, this process compiles all.
-                    job = kernel_assembly(pattern), effort_for(pattern)
-                    self._later[key] = pool.compile(*job, workers)
+                    self._later[key] = self._begun(pattern, pool, workers)
+
+    def _begun(self, pattern: CpuPattern, pool: WorkerPool, workers: int) -> list[Future[bytes | None]]:
+        """Begin to compile a pattern, and those of its functions that no pattern before has."""
+        kernel, functions = parts_of(kernel_assembly(pattern))
+        effort = effort_for(pattern)
+        for name, assembly in functions.items():
+            if name not in self._functions:
+                self._functions[name] = pool.compile(assembly, effort, workers)
+        return [pool.compile(kernel, effort, workers), *[self._functions[name] for name in functions]]
 
     @property
     def _pool(self) -> WorkerPool | None:
@@ -119,10 +131,13 @@ class KernelCompiler:
                     for key, code in zip(batch, _compiled([missing[key] for key in batch]), strict=True):
                         link_kernel(key, code)
             for key in [each for each in missing if each in self._later]:
-                found = self._later[key].result()
+                found = [each.result() for each in self._later[key]]
                 check_time()
                 with deferred_signals():
-                    link_kernel(key, next(_compiled([missing[key]])) if found is None else found)
+                    if None in found:  # A worker was lost.
+                        link_kernel(key, next(_compiled([missing[key]])))
+                    else:
+                        link_kernel(key, bundled([each for each in found if each is not None]))
             if self._expecting is not None:
                 self._expecting.finish()
             if missing:
@@ -201,14 +216,14 @@ def _compiled(patterns: Sequence[CpuPattern]) -> Iterator[bytes]:
 
 
 def kernel_assembly(pattern: CpuPattern) -> str:
-    """Return the pattern as LLVM assembly, before optimization."""
+    """Return the pattern as LLVM assembly in parts (`bundles.py`), before optimization."""
     # A process that finds all code in the cache does not pay for these imports.
     with importing:
         from opendml.targets.cpu import ir
         from opendml.targets.cpu.emit_kernel import emit_kernel
     module = ir.Module(machine().triple)
     emit_kernel(module, SYMBOL, pattern, machine().vector_bytes // pattern.lane_bytes)
-    text = str(module)
+    text = with_functions(str(module), module.functions)
     module.clear()
     return text
 

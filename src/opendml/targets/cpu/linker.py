@@ -1,7 +1,8 @@
 """Link object files into this process without LLVM, whose library takes 60 ms to load.
 
-Kernels are compiled as ELF files for x86-64 that read nothing but their own constants, and call nothing but
-the C library. So two kinds of relocations are enough. LLVM links all others (`object_code.linked_by_llvm`).
+Kernels are compiled as ELF files for x86-64. They read their own constants, and call functions of their
+bundle (`bundles.py`) and of the C library. So two kinds of relocations are enough. LLVM links all others
+(`object_code.linked_by_llvm`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import ctypes
 import mmap
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from struct import Struct, error
 from typing import Any, NamedTuple
 
 from opendml.errors import Unsupported
+from opendml.targets.cpu.bundles import objects_of
 
 _MAGIC = b"\x7fELF\x02\x01\x01"
 """ELF with 64 bits, the least significant byte first, version 1."""
@@ -31,6 +33,8 @@ _WRITTEN, _LOADED, _THREADS = 1, 2, 0x400
 """Flags of sections: written by the code, in memory, a copy for each thread."""
 _RELATIVE, _CALL = 2, 4
 """Relocations: R_X86_64_PC32 and R_X86_64_PLT32, the distance to a symbol in 32 bits."""
+_LOCAL = 0
+"""The binding of a symbol that other objects do not see."""
 _UNDEFINED = 0
 """The section of a symbol that is not in the file."""
 _ELSEWHERE = -1
@@ -58,8 +62,26 @@ class _Section(NamedTuple):
     entry_size: int
 
 
+class _Placed(NamedTuple):
+    """An object whose sections lie in memory.
+
+    Args:
+        code: the object.
+        sections: its sections.
+        begins: where sections begin that are in memory.
+        symbols: the names and places of its symbols; None: another object has the symbol.
+        exported: the places of the symbols that other objects may use.
+    """
+
+    code: bytes
+    sections: Sequence[_Section]
+    begins: Mapping[int, int]
+    symbols: Sequence[tuple[str, int | None]]
+    exported: Mapping[str, int]
+
+
 def linked(code: bytes, symbols: Sequence[str]) -> dict[str, int] | None:
-    """Link an object file, and return the addresses of its `symbols`. None: LLVM has to link it.
+    """Link an object file or a bundle, and return the addresses of its `symbols`. None: LLVM has to link it.
 
     Raises:
         Unsupported: it is damaged, lacks a symbol, or the system gives no memory for code.
@@ -86,25 +108,38 @@ def is_possible() -> bool:
 
 
 def image_of(code: bytes) -> tuple[bytearray, dict[str, int]] | None:
-    """Return an object as it lies in memory, and the places of its symbols. None: LLVM has to link it.
+    """Return an object or a bundle as it lies in memory, and the places of its symbols. None: LLVM has to
+    link it.
 
     Raises:
         Unsupported: it is damaged, or calls a function that this process does not have.
     """
-    if code[: len(_MAGIC)] != _MAGIC:
-        return None
     try:
-        return _image(code)
+        objects = objects_of(code)
+        return _image(objects) if all(each.startswith(_MAGIC) for each in objects) else None
     except (error, ArithmeticError, IndexError, ValueError) as problem:
         raise Unsupported(f"cpu: the machine code of a kernel cannot be linked: {problem}") from problem
 
 
-def _image(code: bytes) -> tuple[bytearray, dict[str, int]] | None:
+def _image(objects: Sequence[bytes]) -> tuple[bytearray, dict[str, int]] | None:
+    content, exported, placed = bytearray(), dict[str, int](), list[_Placed]()
+    for code in objects:
+        each = _placed(content, code)
+        if each is None:
+            return None
+        placed.append(each)
+        exported |= each.exported
+    are_known = all(_relocate(content, each, exported) for each in placed)
+    return (content, exported) if are_known else None
+
+
+def _placed(content: bytearray, code: bytes) -> _Placed | None:
+    """Add the sections of an object to the content. None: LLVM has to link it."""
     _, kind, processor, _, _, _, at, _, _, _, _, size, count, _ = _HEADER.unpack_from(code)
     if kind != _RELOCATABLE or processor != _X86_64 or size != _SECTION.size:
         return None
     sections = [_Section._make(_SECTION.unpack_from(code, at + size * each)) for each in range(count)]
-    content, begins = bytearray(), dict[int, int]()
+    begins = dict[int, int]()
     for number, each in enumerate(sections):
         if not each.flags & _LOADED or not each.size:
             continue
@@ -116,31 +151,33 @@ def _image(code: bytes) -> tuple[bytearray, dict[str, int]] | None:
         content += bytes(-len(content) % max(each.alignment, 1))
         begins[number] = len(content)
         content += part
-    symbols, places = list[tuple[str, int | None]](), dict[str, int]()
+    symbols, exported = list[tuple[str, int | None]](), dict[str, int]()
     for each in sections:
         if each.type == _SYMBOLS:
             names = sections[each.link].offset
             for place in range(each.offset, each.offset + each.size, _SYMBOL.size):
-                name, _, _, section, value, _ = _SYMBOL.unpack_from(code, place)
+                name, binding, _, section, value, _ = _SYMBOL.unpack_from(code, place)
                 text = code[names + name : code.index(0, names + name)].decode()
                 found = None if section == _UNDEFINED else _ELSEWHERE
                 if section in begins:
-                    found = places[text] = begins[section] + value
+                    found = begins[section] + value
+                    if binding >> 4 != _LOCAL:
+                        exported[text] = found
                 symbols.append((text, found))
-    return (content, places) if _relocate(content, code, sections, begins, symbols) else None
+    return _Placed(code, sections, begins, symbols, exported)
 
 
-def _relocate(
-    content: bytearray,
-    code: bytes,
-    sections: Sequence[_Section],
-    begins: dict[int, int],
-    symbols: Sequence[tuple[str, int | None]],
-) -> bool:
+def _relocate(content: bytearray, placed: _Placed, exported: Mapping[str, int]) -> bool:
     """Write the distances to symbols, and behind the content jumps to functions of the C library.
 
     Return whether all relocations are known.
+
+    Args:
+        content: the sections of all objects.
+        placed: one of the objects.
+        exported: the places of the symbols that other objects may use.
     """
+    code, sections, begins, symbols, _ = placed
     jumps = dict[str, int]()
     for each in sections:
         if each.type == _RELATIONS and each.info in begins:
@@ -151,6 +188,7 @@ def _relocate(
             offset, info, addend = _RELOCATION.unpack_from(code, place)
             symbol, kind = info >> 32, info & 0xFFFFFFFF
             name, target = symbols[symbol]
+            target = exported.get(name) if target is None else target
             is_known = kind == _CALL or (kind == _RELATIVE and target is not None)
             if not is_known or target == _ELSEWHERE:
                 return False

@@ -19,6 +19,7 @@ from opendml.budget import check_time
 from opendml.errors import Unsupported
 from opendml.late_dataclass import dataclass
 from opendml.signals import deferred_signals
+from opendml.targets.cpu.bundles import as_one_module, objects_of
 from opendml.targets.cpu.host_facts import host_facts
 from opendml.targets.cpu.linker import linked
 from opendml.targets.cpu.machine import CpuMachine, machine
@@ -139,7 +140,7 @@ def compile_object(
     """Return optimized machine code for this processor, or for another one, as an object file.
 
     Args:
-        assembly: LLVM assembly.
+        assembly: LLVM assembly, perhaps in parts (`bundles.py`).
         effort: the optimizations; None: all.
         target: the other processor.
 
@@ -149,7 +150,7 @@ def compile_object(
     require_memory()
     with importing:
         from opendml.targets.cpu.object_code import Effort, compiled_object
-    return compiled_object(assembly, effort or Effort.ALL, target or host_target())
+    return compiled_object(as_one_module(assembly), effort or Effort.ALL, target or host_target())
 
 
 def find_kernels(keys: Sequence[str]) -> None:
@@ -221,8 +222,8 @@ def _environment_of(host: CpuMachine) -> str:
 
 
 def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
-    """Link an object file into this process, for its life, and return the addresses of its `symbols`. Of one
-    that cannot be linked nothing is left.
+    """Link an object file, or a bundle, into this process, for its life, and return the addresses of its
+    `symbols`. Of one that cannot be linked nothing is left.
 
     Raises:
         Unsupported: it cannot be linked.
@@ -234,8 +235,8 @@ def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
     with importing:
         from opendml.targets.cpu.object_code import linked_by_llvm
     try:
-        return linked_by_llvm(code, symbols, host_target())
-    except RuntimeError as error:
+        return linked_by_llvm(objects_of(code), symbols, host_target())
+    except (RuntimeError, ValueError) as error:
         raise Unsupported(f"cpu: the machine code of a kernel cannot be linked: {error}") from error
 
 

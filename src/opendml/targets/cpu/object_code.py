@@ -80,13 +80,18 @@ _libraries: list[llvm.ResourceTracker] = []
 _numbers = itertools.count()
 
 
-def linked_by_llvm(code: bytes, symbols: Sequence[str], target: llvm.TargetMachine) -> dict[str, int]:
-    """Link an object file into this process, for its life, and return the addresses of its symbols.
+def linked_by_llvm(
+    objects: Sequence[bytes], symbols: Sequence[str], target: llvm.TargetMachine
+) -> dict[str, int]:
+    """Link object files into this process, for its life, and return the addresses of their symbols.
 
     Raises:
-        RuntimeError: it cannot be linked. Nothing is left of it.
+        RuntimeError: they cannot be linked. Nothing is left of them.
     """
-    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    builder = llvm.JITLibraryBuilder()
+    for each in objects:
+        builder.add_object_img(each)
+    builder.add_current_process()
     for symbol in symbols:
         builder.export_symbol(symbol)
     library = builder.link(_jit(target), f"opendml{next(_numbers)}")

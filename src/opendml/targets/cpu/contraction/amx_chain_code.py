@@ -21,6 +21,7 @@ from opendml.targets.cpu.contraction.tiling import (
     bf16_bytes,
 )
 from opendml.targets.cpu.pattern import LINE
+from opendml.targets.cpu.shared_functions import shared_function
 
 _MAGNITUDES = Magnitudes(2.0**-49, 2.0**29)
 """The magnitudes of queries, keys and values: without a scale, so that sums need none. What a product loses
@@ -44,8 +45,8 @@ class AmxChainCode(ChainCode):
         depth, keys = chaining.a.depth, chaining.keys
         self._splitter = Splitter(self.code, _MAGNITUDES)
         self._query_packer = packer_of(self.query_packing, self, _MAGNITUDES)
-        self._key_packer = packer_of(self.key_packing, self, _MAGNITUDES, "split_keys")
-        self._value_packer = packer_of(self.value_packing, self, _MAGNITUDES, "split_values")
+        self._key_packer = packer_of(self.key_packing, self, _MAGNITUDES)
+        self._value_packer = packer_of(self.value_packing, self, _MAGNITUDES)
         self._key_bytes, self._value_bytes = (
             bf16_bytes(operand.columns, operand.depth) for operand in (chaining.b, chaining.weighted)
         )
@@ -55,7 +56,7 @@ class AmxChainCode(ChainCode):
         self._weights_scratch = self._bytes(bf16_bytes(self.rows, keys))
         module, result_bytes = self.function.module, self.result_width * F32.bytes
         multiply, add = (
-            ChainBf16Kernel(module, name, micro, count, result_bytes, _MAGNITUDES)
+            shared_function(module, name, ChainBf16Kernel, micro, count, result_bytes, _MAGNITUDES)
             for name, micro, count in (
                 ("products", chaining.micro, depth),
                 ("weighted", chaining.weighting, keys),

@@ -8,7 +8,7 @@ from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.amx import Bf16Kernel, configure, emit_copy_windows, release
 from opendml.targets.cpu.contraction.amx_int8 import Int8Kernel
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.bf16_parts import PartLayout
+from opendml.targets.cpu.contraction.bf16_parts import OF_FACTORS, PartLayout
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.fma import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.image_code import Bf16ImageCode
@@ -17,6 +17,7 @@ from opendml.targets.cpu.contraction.storages import KPart, Panel, Stream, Strid
 from opendml.targets.cpu.contraction.tiling import STEP, Instructions, Storage
 from opendml.targets.cpu.contraction.windows_code import WindowsB, WindowsCode
 from opendml.targets.cpu.loads import Pointers
+from opendml.targets.cpu.shared_functions import shared_function
 
 
 class AmxCode(ContractionCode):
@@ -31,16 +32,17 @@ class AmxCode(ContractionCode):
 
     def emit_micro_kernel(self) -> None:
         tiling, module = self.tiling, self.function.module
-        kernel: Bf16Kernel | Int8Kernel
         if tiling.instructions is Instructions.AMX_BF16:
             fetches = tiling.a.storage.is_ahead or tiling.b.storage.is_ahead
             depth = tiling.depth
-            kernel = Bf16Kernel(module, "micro", tiling.micro, depth, self.column_pitch, fetches=fetches)
+            form = tiling.micro, depth, self.column_pitch, OF_FACTORS, fetches
+            self.micro, scratch_bytes = shared_function(module, "micro", Bf16Kernel, *form)
         else:
             b_row_bytes = self.b.depth_bytes
             assert b_row_bytes is not None
             kernel = Int8Kernel(module, "micro", tiling.micro, tiling.a, self.column_pitch, b_row_bytes)
-        self.micro, self.scratch = kernel.function, self.reserve(F32, kernel.scratch_bytes // F32.bytes)
+            self.micro, scratch_bytes = kernel.function, kernel.scratch_bytes
+        self.scratch = self.reserve(F32, scratch_bytes // F32.bytes)
         self.arguments = [self.scratch]
 
     def prefetch_results(self, pointers: Pointers, rows: Range, columns: Range) -> None:

@@ -31,6 +31,7 @@ from opendml.targets.cpu.contraction.tiling import Chaining, MicroKernel, odd_li
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuPattern
+from opendml.targets.cpu.shared_functions import shared_function
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type_suffix
 
 _WEIGHT = weight(*(source(number, F32) for number in range(4)))
@@ -115,7 +116,9 @@ class ChainCode(KernelCode):
         )
 
     def _micro_kernel(self, name: str, micro: MicroKernel, strides: Strides) -> ir.Function:
-        return emit_micro_kernel(self.function.module, name, micro, self.lanes, strides)
+        return shared_function(
+            self.function.module, name, emit_micro_kernel, micro, self.lanes, strides
+        ).function
 
     def begin_weights(self, again: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Return the two numbers beside scores that weights depend on: the exponent n of the weight 2^n of a

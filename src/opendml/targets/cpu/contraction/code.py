@@ -41,6 +41,7 @@ from opendml.targets.cpu.contraction.tiling import (
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuPattern
+from opendml.targets.cpu.shared_functions import shared_function
 
 
 class ContractionCode(KernelCode):
@@ -103,11 +104,13 @@ class ContractionCode(KernelCode):
             narrow=b.narrow if b.storage is Storage.NARROW_STREAMED else None,
         )
         module, micro = self.function.module, self.tiling.micro
-        self.micro = emit_micro_kernel(module, "micro", micro, self.lanes, strides)
+        self.micro, _ = shared_function(module, "micro", emit_micro_kernel, micro, self.lanes, strides)
         if (panels := self._panels_together) > 1:
             wide = replace(micro, vectors=micro.vectors * panels)
             strides = replace(strides, prefetched=0, panels=panels)
-            self.wide_micro = emit_micro_kernel(module, "wide_micro", wide, self.lanes, strides)
+            self.wide_micro, _ = shared_function(
+                module, "wide_micro", emit_micro_kernel, wide, self.lanes, strides
+            )
 
     @property
     def prefetches_a(self) -> bool:

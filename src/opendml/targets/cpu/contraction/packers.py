@@ -28,6 +28,7 @@ from opendml.targets.cpu.contraction.tiling import (
 )
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import CpuPattern
+from opendml.targets.cpu.shared_functions import shared_function
 
 
 def pack_ahead_code(code: Code, pattern: CpuPattern) -> PackingCode:
@@ -49,15 +50,12 @@ def packing_code(code: Code, operand: OperandA | OperandB, first_parameter: int 
     return kind(code, operand, first_parameter)
 
 
-def packer_of(
-    code: PackingCode, kernel: KernelCode, magnitudes: Magnitudes = OF_FACTORS, name: str = "split_columns"
-) -> Packer:
-    """Return the packer of an operand. It takes scratch memory from `kernel`, whose part the code is, and
-    splits columns in a function of that name."""
+def packer_of(code: PackingCode, kernel: KernelCode, magnitudes: Magnitudes = OF_FACTORS) -> Packer:
+    """Return the packer of an operand. It takes scratch memory from `kernel`, whose part the code is."""
     operand = code.operand
     if isinstance(operand, OperandB):
         if operand.instructions is Instructions.AMX_BF16:
-            return _Bf16Columns(code, operand, kernel, magnitudes, name)
+            return _Bf16Columns(code, operand, kernel, magnitudes)
         return _VectorsB(code, operand)
     if operand.instructions is Instructions.AMX_BF16:
         return _Bf16Rows(code, operand, kernel, magnitudes)
@@ -96,7 +94,7 @@ class _Bf16Rows:
     ) -> None:
         self._code = code
         layout = PartLayout(operand.rows // REGISTER_ROWS, operand.depth, magnitudes)
-        self._split = emit_split_rows(code.function.module, "split_rows", layout)
+        self._split, _ = shared_function(code.function.module, "split_rows", emit_split_rows, layout)
         self._is_plain = operand.packing.is_plain and operand.packing.along_depth
         self._pitch = odd_lines(operand.depth + code.lanes)
         rows = operand.rows + code.lanes
@@ -118,11 +116,11 @@ class _Bf16Columns:
     into scratch memory before."""
 
     def __init__(
-        self, code: PackingCode, operand: OperandB, kernel: KernelCode, magnitudes: Magnitudes, name: str
+        self, code: PackingCode, operand: OperandB, kernel: KernelCode, magnitudes: Magnitudes
     ) -> None:
         self._code, self._width = code, operand.columns
         layout = PartLayout(operand.columns // code.lanes, operand.depth, magnitudes)
-        self._split = emit_split_columns(code.function.module, name, layout)
+        self._split, _ = shared_function(code.function.module, "split_columns", emit_split_columns, layout)
         self._is_plain = operand.packing.is_plain and not operand.packing.along_depth
         self._pitch = odd_lines(operand.columns + code.lanes)
         self._scratch = kernel.reserve(F32, (operand.depth + code.lanes) * self._pitch // F32.bytes)
