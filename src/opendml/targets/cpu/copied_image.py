@@ -188,7 +188,10 @@ class _Search:
 
 def _rows_and_columns(distance: int, line: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield the rows of `line` bytes and the columns of `size` bytes that a distance may be."""
+    hint, step = hint_of(distance), hint_of(line)
     for rows in range(-_FARTHEST, _FARTHEST + 1):
+        if abs(hint - rows * step) > LINE:
+            continue  # Arithmetic on sizes takes fifty times as long.
         rest = distance - rows * line
         if not isinstance(rest, Size) and abs(rest) <= LINE and rest % size == 0:
             yield rows, rest // size
