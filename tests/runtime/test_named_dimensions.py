@@ -90,6 +90,39 @@ def test_the_trace_of_larger_sizes_serves_1_if_no_operator_repeats_it() -> None:
     assert len(traces_of(first)) == 2
 
 
+@pytest.mark.parametrize("function", ["SUM", "MULTIPLY", "MAX", "MIN", "L2", "ARGMAX", "ARGMIN"])
+def test_a_reduction_over_several_elements_serves_one(function: str) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [2, "length", 6])
+    model = graph.compile({"y": dml.reduce(x, function=function, axes=[1])})
+    for length in (5, 1, 40, 1):
+        given = values(2, length, 6)
+        expected = dml.reduce(given, function=function, axes=[1], device="reference")
+        np.testing.assert_allclose(model(given)["y"], expected, rtol=1e-5, atol=1e-6)
+        assert check_words(model, length=length) == 1
+    assert len(traces_of(model)) == 1
+
+
+@pytest.mark.parametrize("what", ["attention", "normalization", "sums of products"])
+def test_attention_and_normalization_over_several_elements_serve_one(what: str) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [1, "length", 8])
+    heads = x.reshape(1, x.sizes[1], 2, 4).permute(0, 2, 1, 3)
+    y: Any = x.permute(0, 2, 1) @ x
+    if what == "attention":
+        weights = dml.activation_softmax1(heads @ heads.permute(0, 1, 3, 2), axes=[3])
+        y = (weights @ heads).permute(0, 2, 1, 3).reshape(1, x.sizes[1], 8)
+    elif what == "normalization":
+        y = dml.mean_variance_normalization1(x, axes=[1])
+    model = graph.compile({"y": y})
+    for length in (9, 1, 70, 2, 1):
+        given = {"x": values(1, length, 8)}
+        expected = exactly(model, given)["y"]
+        np.testing.assert_allclose(model(given["x"])["y"], expected, rtol=1e-4, atol=1e-5)
+        assert check_words(model, length=length) >= 1
+    assert len(traces_of(model)) == 1
+
+
 def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counter[str]()
 

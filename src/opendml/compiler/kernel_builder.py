@@ -25,6 +25,7 @@ from opendml.program.node import (
 )
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import counting
+from opendml.program.sizes import are_same
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Location:
     def is_packed(self) -> bool:
         """Return whether the tensor is dense, and its last dimension is innermost."""
         dense = packed(self.layout.type, self.layout.sizes)
-        return self.access().strides == replace(self, layout=dense).access().strides
+        return are_same(self.access().strides, replace(self, layout=dense).access().strides)
 
     def part(self, first: Sequence[int], sizes: Sequence[int]) -> Location:
         """Return the location of a part that begins at an index."""

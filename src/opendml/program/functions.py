@@ -24,6 +24,7 @@ from opendml.program.node import (
     scan,
 )
 from opendml.program.scalar_type import ScalarType, counting
+from opendml.program.sizes import is_unit
 from opendml.program.view import padded, sliced
 
 Operand = Node | Number
@@ -150,21 +151,21 @@ def log_of_wide(x: Node) -> Node:
 
 def mean(x: Node, axes: Iterable[int]) -> Node:
     """Mean over the axes, in FLOAT64. One element is its own mean."""
-    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    reduced = [axis for axis in axes if not is_unit(x.sizes[axis])]
     return reduction(Operation.MEAN, x, reduced) if reduced else convert(x, ScalarType.FLOAT64)
 
 
 def variance(x: Node, axes: Iterable[int]) -> Node:
     """Population variance over the axes, in FLOAT64. That of one element is zero, or NaN where it is not
     finite."""
-    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    reduced = [axis for axis in axes if not is_unit(x.sizes[axis])]
     return reduction(Operation.VARIANCE, x, reduced) if reduced else convert(x - x, ScalarType.FLOAT64)
 
 
 def _reduced(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
     """Reduce x over axes in the type of `reduction`."""
     # One element is its own sum, product and extreme, in the type of the result.
-    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    reduced = [axis for axis in axes if not is_unit(x.sizes[axis])]
     whole = reduction(operation, x, reduced)
     return whole if reduced else convert(x, whole.type)
 
@@ -189,7 +190,7 @@ def index_of_maximum(x: Node, axes: Iterable[int], last: bool = False) -> Node:
 
 def first_greatest(x: Node, numbers: Node, axes: Iterable[int]) -> Node:
     """Return the least of the `numbers` of the greatest elements over the axes; NaN is greatest."""
-    reduced = tuple(axis for axis in axes if x.sizes[axis] > 1)
+    reduced = tuple(axis for axis in axes if not is_unit(x.sizes[axis]))
     if not reduced:
         return numbers
     sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(x.sizes))
@@ -197,7 +198,7 @@ def first_greatest(x: Node, numbers: Node, axes: Iterable[int]) -> Node:
 
 
 def _search(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
-    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    reduced = [axis for axis in axes if not is_unit(x.sizes[axis])]
     return reduction(operation, x, reduced) if reduced else position(x.sizes, ())
 
 

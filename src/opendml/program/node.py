@@ -425,7 +425,7 @@ def contraction(a: Node, b: Node, axes: Iterable[int]) -> Node:
     """Return the sum of a * b over `axes`, which keep the size 1; both are FLOAT32, or integers of one
     type."""
     domain = broadcast([a.sizes, b.sizes])
-    reduced = tuple(sorted(axis for axis in axes if domain[axis] > 1))
+    reduced = tuple(sorted(axis for axis in axes if not is_unit(domain[axis])))
     if not reduced:
         return a * b
     sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(domain))

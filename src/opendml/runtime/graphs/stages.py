@@ -15,7 +15,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, Operation, bitcast, convert, expanded, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import are_same, is_unit
+from opendml.program.sizes import are_same, hint_of, is_unit
 from opendml.program.view import permuted, repeated, reshaped, sliced, view
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
@@ -271,6 +271,9 @@ def window_of(sizes: tuple[int, ...], view: ViewStep) -> tuple[tuple[int, ...], 
     for size, step, count, stride in zip(sizes, packed_strides(sizes), view.sizes, view.strides, strict=True):
         begin, rest = divmod(rest, step)
         by, gap = (1, 0) if is_unit(count) else divmod(stride, step)
+        # Without a guard: a view that is none in the traced run serves sizes for which it would be one.
+        if hint_of(gap) or not hint_of(by):
+            return None
         if gap or not by or not 0 <= begin < size or not 0 <= begin + (count - 1) * by < size or count < 1:
             return None
         first.append(begin)
@@ -303,7 +306,8 @@ def _dense_order(layout: Layout) -> list[int] | None:
         math.inf if is_unit(size) else stride
         for size, stride in zip(layout.sizes, layout.strides, strict=True)
     ]
-    order = sorted(range(len(strides)), key=lambda dimension: -strides[dimension])
+    # An order by hints needs no guard: that it is dense is checked for all sizes.
+    order = sorted(range(len(strides)), key=lambda dimension: -hint_of(strides[dimension]))
     step = layout.type.bytes
     for dimension in reversed(order):
         if not is_unit(layout.sizes[dimension]):
