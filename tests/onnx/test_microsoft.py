@@ -522,6 +522,16 @@ def test_multi_head_attention_of_other_keys_and_values() -> None:
     _check_attention("MultiHeadAttention", [query, *made], num_heads=_HEADS, scale=0.3)
 
 
+@pytest.mark.parametrize("rows", [1, 5, 64, 300])
+def test_multi_head_attention_to_one_key_repeats_its_value(rows: int) -> None:
+    query, key = (_array_attention(_BATCH, length, 6, seed=length) for length in (rows, 1))
+    value = _array_attention(1, 1, 6, seed=2)
+    inputs = [query[:1], key[:1], value]
+    model = one_node("MultiHeadAttention", inputs, domain=_DOMAIN, num_heads=1)
+    (found,) = computed(model, feed(inputs))
+    assert_same([found], [np.repeat(value, rows, axis=1)], atol=0)
+
+
 def test_multi_head_attention_of_stacked_tensors_is_that_of_their_parts() -> None:
     stacked = _array_attention(_BATCH, _LENGTH, _HEADS, 3, _SIZE)
     apart: list[Array | None] = [

@@ -38,6 +38,10 @@ MODELS = {
         e = Sub (d, a)  f = Concat <axis = 0> (a, b, c)  some = Constant <value_ints = [0, 2, 4]> ()
         g = Gather (f, some)  y = Concat <axis = 0> (g, e)
     }""",
+    "a sum of all sizes": """(float[n, m] x) => (int64[2] y) <int64[0] none = {}> {
+        s = Shape (x)  a = ReduceSum (s, none)
+        b = ReduceSum <keepdims = 1> (s)  y = Concat <axis = 0> (a, b)
+    }""",
     "a causal mask": """(float[n, n] x) => (float[n, n] y) {
         s = Shape (x)  zero = Constant <value_int = 0> ()  one = Constant <value_int = 1> ()
         n = Gather (s, zero)  r = Range (zero, n, one)

@@ -288,7 +288,7 @@ def _reduced(function: Callable[[list[Any]], Any]) -> Function:
             axes is not None and [axis % max(1, data.ndim) for axis in axes] not in ([0], [])
         ):
             raise _NotHere
-        if axes == [] or (axes is None and node.attribute("noop_with_empty_axes")):
+        if not axes and node.attribute("noop_with_empty_axes"):
             return data
         result = np.empty((1,) * data.ndim if node.attribute("keepdims") else (), object)
         result[...] = function(list(data.flat))

@@ -80,9 +80,15 @@ class Roles:
 
 def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     """Return the roles of a kernel whose one reduction is a sum of products in a type that tiles can sum;
-    None for other kernels. If `exchanged`, B is the first operand."""
+    None for other kernels. If `exchanged`, B is the first operand.
+
+    Results may lie along the summed axes, as those of attention to one key: its weight is multiplied by
+    values that have the size of the key. Tiles store nothing there.
+    """
     reductions = [node for node in ordered(kernel.values) if node.operation in REDUCTIONS]
     if len(reductions) != 1 or reductions[0].operation is not Operation.CONTRACTION:
+        return None
+    if any(store.strides[axis] for store in kernel.stores for axis in kernel.axes):
         return None
     (total,) = reductions
     first, second = reversed(total.operands) if exchanged else total.operands
