@@ -611,3 +611,15 @@ def test_bytes_of_named_sizes_are_reinterpreted(dtype: Any, tmp_path: Path) -> N
         for rows in (3, 1, 7):
             values = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
             assert np.array_equal(each(x=values)["y"], values.view(dtype), equal_nan=dtype == np.float64)
+
+
+@pytest.mark.parametrize("lengths", [(200, 300), (300, 200), (63, 700)])
+def test_sums_are_added_as_for_their_own_length_whatever_ran_before(lengths: tuple[int, int]) -> None:
+    """Rows of 256 elements and more are added up in several vectors of states."""
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["rows", "length"])
+    model = graph.compile({"y": dml.reduce(x, function="SUM", axes=[1])})
+    for length in lengths:
+        np.testing.assert_array_equal(model(np.ones((37, length), np.float32))["y"], length)
+    for length in lengths:
+        assert check_words(model, rows=37, length=length)

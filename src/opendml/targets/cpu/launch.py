@@ -284,12 +284,22 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> CpuPattern:
         bounded = _bounded(kernel, nest) if mode is CpuMode.COLUMNS else ()
         walk = ColumnWalk(in_order=_in_order(kernel, nest, mode), bounded=bounded)
     elif mode.walks_groups:
-        is_long = mode in (CpuMode.ROWS, CpuMode.ROWS_PARTIAL) and hint_of(nest.inner.count) >= _LONG_ROW
-        walk = RowWalk(in_order=_in_order(kernel, nest, mode), long_rows=is_long)
+        walk = RowWalk(in_order=_in_order(kernel, nest, mode), long_rows=_are_long(mode, nest.inner.count))
     pattern = CpuPattern(mode, loads, stores, kernel.values, len(nest.groups), len(nest.rows), walk)
     if isinstance(walk, ElementWalk):
         pattern = replace(pattern, walk=replace(walk, row_steps=_row_steps(pattern, nest)))
     return pattern
+
+
+def _are_long(mode: CpuMode, steps: int) -> bool:
+    """Return whether rows of some steps are added up in several vectors of states."""
+    return mode in (CpuMode.ROWS, CpuMode.ROWS_PARTIAL) and hint_of(steps) >= _LONG_ROW
+
+
+def adds_as_for_hints(launch: CpuLaunch) -> bool:
+    """Return whether a launch adds elements in the order of one that is constructed for the present hints."""
+    walk, steps = launch.pattern.walk, launch.parameters[Header._fields.index("inner")]
+    return not isinstance(walk, RowWalk) or walk.long_rows == _are_long(launch.pattern.mode, steps)
 
 
 def _row_steps(pattern: CpuPattern, nest: LoopNest) -> int:

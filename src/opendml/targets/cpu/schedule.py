@@ -28,7 +28,14 @@ from opendml.targets.cpu.contraction.schedule import CONTRACTIONS, ProductQuery
 from opendml.targets.cpu.contraction.tiles import ITEMS, TileChoice, is_fixed
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import MOST_ROWS
-from opendml.targets.cpu.launch import CLAIM_CYCLES, CpuLaunch, Table, innermost_loop_of, query_of
+from opendml.targets.cpu.launch import (
+    CLAIM_CYCLES,
+    CpuLaunch,
+    Table,
+    adds_as_for_hints,
+    innermost_loop_of,
+    query_of,
+)
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from opendml.targets.cpu.schedule_groups import reductions
@@ -158,10 +165,11 @@ class KnownLaunches:
     def find_chosen(self, form: _TracedForm, sizes: tuple[int, ...], choice: Hashable) -> _Known | None:
         """Return launches of an equal choice that serve sizes of the kernel's domain; None: there are none.
 
-        Constructing launches for these sizes would give the same ones.
+        Constructing launches for these sizes would give ones with the same bits.
         """
         for known in self._known.get(form.key, ()):
             is_alike = known.choice == choice and _differ_little(known.sizes, sizes)
+            is_alike = is_alike and all(map(adds_as_for_hints, known.launches))
             if is_alike and (form.trace is None or form.trace.has_answers(known.answers)):
                 return known
         return None
