@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -321,3 +322,25 @@ def test_parts_with_traced_sizes_are_explained_for_the_sizes_of_the_inputs() -> 
         assert not isinstance(part, str)
         assert [kernel.name for kernel in part.explain(**inputs).kernels] == ["GEMM"]
         np.testing.assert_array_equal(part(inputs)["z"], np.full((1, 64), n))
+
+
+@pytest.mark.parametrize("first", [5, 2])
+def test_windows_of_open_sizes_are_summed_along_their_own_loops(
+    first: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A window that is as wide as the image leaves one column of results, whose loop is none. If plans are
+    kept, they are made for such sizes."""
+    monkeypatch.setenv("OPENDML_CACHE_PLANS", "1")
+    monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path))
+    model = loaded("""(int8[1, 1, 6, 7] x, int8[3, 1, h, w] f) => (int8[1, 3, k, l] y)
+        <float a = {0.25}, int8 p = {4}, float b = {0.5}, int8 q = {0}, float c = {16.0}> {
+        y = QLinearConv (x, a, p, f, b, q, c, p) }""")
+    random = np.random.default_rng(5)
+    for size in (first, 5, 3, 1):
+        image, filters = (
+            random.integers(-128, 128, sizes, np.int8) for sizes in ((1, 1, 6, 7), (3, 1, size, size))
+        )
+        windows = np.lib.stride_tricks.sliding_window_view(image[0, 0].astype(np.int64) - 4, (size, size))
+        sums = np.einsum("ijhw,fhw->fij", windows, filters[:, 0].astype(np.int64))
+        wanted = np.clip(np.rint(sums * (0.25 * 0.5 / 16)) + 4, -128, 127)
+        np.testing.assert_array_equal(model.run({"x": image, "f": filters})["y"][0], wanted)

@@ -55,7 +55,7 @@ def table_on(machine: str, kernel: Kernel, like: Kernel | None = None) -> tuple[
     The innermost loop is that of the kernel `like` it.
     """
     if machine in PROCESSORS:
-        return cpu.table_of(kernel, like and innermost_loop_of(like))
+        return cpu.table_of(kernel, like and innermost_loop_of(like, kernel))
     alignments = [256] * len(kernel.accesses)
     return cuda.table_of(kernel, DEVICES[machine], alignments, like and innermost_loop(like))
 

@@ -69,6 +69,23 @@ def innermost_loop(kernel: Kernel, keeps_inner: bool = False) -> int:
     return _innermost(kernel, *_merged_loops(kernel), keeps_inner)
 
 
+def innermost_loop_like(kernel: Kernel, other: Kernel, number: int) -> int:
+    """Return the number of the innermost loop of a kernel, given that of the same kernel with plain sizes.
+
+    Plain sizes may merge loops that traced ones do not, or leave out loops of one step. Then loops have other
+    numbers. The loop is chosen anew by its hints, reduced if the given one is.
+    """
+    loops, others = _merged_loops(kernel), _merged_loops(other)
+    if list(map(len, loops)) == list(map(len, others)):
+        return number
+    kept, reduced = (
+        [Loop(hint_of(each.count), tuple(map(hint_of, each.strides))) for each in group] for group in loops
+    )
+    if number < len(others[0]):
+        return _innermost(kernel, kept, [], True)
+    return len(kept) + _innermost(kernel, reduced, [], True)
+
+
 def _merged_loops(kernel: Kernel) -> tuple[list[Loop], list[Loop]]:
     """Return the loops over kept and over reduced dimensions."""
     kept: list[Loop] = []

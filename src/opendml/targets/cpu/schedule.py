@@ -251,7 +251,8 @@ def schedule(
         decision, reach = _decisions.get(
             form, (*circumstances, varying, open_dimensions), lambda: _decided(form, table, query)
         )
-        inner = innermost_loop_of(form)
+        with trace.recording() if trace is not None else nullcontext():
+            inner = innermost_loop_of(form, traced)
         choice = decision.path, inner
         found = known.find_chosen(own, sizes, choice)
         if found is not None:
