@@ -124,7 +124,7 @@ class CpuLaunch:
 
     Attributes:
         first: the first item.
-        grain: items that a thread claims at a time.
+        grain: items that a thread claims at a time, at least (`native.MOST_CLAIMS`).
         partial_bytes: bytes of the arena for partial sums. Their offset is the parameter PARTIAL_OFFSET.
         reads: the buffers of the tensors that the launch reads.
         fixed: the launch writes only its part of the arena, the same in every run, for the next launch.
@@ -163,7 +163,7 @@ class CpuLaunch:
 
     @property
     def claims(self) -> int:
-        """The number of claims that threads make; that of the traced run if sizes are traced."""
+        """The number of claims by the grain; that of the traced run if sizes are traced."""
         return -(-hint_of(self.items) // hint_of(self.grain))
 
     @property

@@ -9,7 +9,7 @@ Threads claim items by setting bits of CLAIMED, and report them by adding to DON
 DONE reaches its number of items. Each thread begins with its own share, in the order of the items, and claims
 items of other shares if these are late. So a late thread delays no other. Most of what a thread reads of the
 launch before lies in its core's cache. From the cache of another core it reads 5 times as slowly, and writes
-3 times (Sapphire Rapids). If one thread ran a whole launch, it does not wait for others in the next one. The
+3 times (Sapphire Rapids). A thread that ran a whole launch has the whole next launch for its share. The
 caller runs a launch of a single claim itself.
 
 A pool has one job at a time. A caller that finds it occupied runs its job alone. Workers spin for a while on
@@ -52,8 +52,8 @@ SCRATCH = 8
 """The first of three words that describe the scratch memory of each thread: buffer, offset, bytes."""
 
 LAUNCH = 24
-"""Words of a launch. The counts of items claimed and done, which threads contend for, have cache lines of
-their own."""
+"""Words of a launch. The bits of claims and the count of items done, which threads contend for, have cache
+lines of their own."""
 PARAMETERS = 1
 """The word that holds the address of the parameters."""
 FIRST = 2
@@ -61,10 +61,12 @@ FIRST = 2
 BACKWARDS = 5
 """The word that holds whether the last items are claimed first: what a launch before has read last may still
 be in a cache."""
-_CLAIMED = 8  # The first of the words with a bit for each claim that a thread has made.
+_CLAIMED = 8
+"""The first of the words with a bit for each claim, which is set when a thread has made the claim."""
 _CLAIM_WORDS = 8
+"""The number of these words: a cache line of 64 bytes."""
 MOST_CLAIMS = 64 * _CLAIM_WORDS
-"""Claims of a launch, at most: each is a bit."""
+"""Claims of a launch, at most: each is a bit. A job enlarges the grain of a launch that would have more."""
 _DONE = 16  # The word that counts the items that are done, in another cache line.
 
 _ALONE = 1

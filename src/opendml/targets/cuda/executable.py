@@ -42,10 +42,10 @@ from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned, Timer
 
 _WORD = struct.calcsize("<q")
-_EVEN = 0.7
-"""Multiprocessors that a grid takes, over all, from which on it gains from an early launch. So do grids that
-take half of them. Others do not fit beside the kernel before, and crowd where multiprocessors are free first:
-a convolution with 80 blocks took 24.3 us rather than 18.7, those with 98 gain 0.8 us (H100)."""
+_CROWDED = 0.5, 0.7
+"""Blocks for each multiprocessor, between which a grid loses by an early launch. Its blocks do not all fit
+beside the kernel before, and crowd on the multiprocessors that are free first. Of 132 multiprocessors, a
+convolution with 80 blocks took 24.3 us rather than 18.7, and those with 98 gained 0.8 us (H100)."""
 Array = ndarray[Any, Any]
 T = TypeVar("T")
 
@@ -395,10 +395,12 @@ class PreparedLaunch:
         machine, blocks = owner.machine, launch.grid * launch.kernels
         # CUDA does not define early launches whose blocks must all run at once.
         self.early = machine.launches_early and not launch.cooperative
-        is_uneven = machine.multiprocessors // 2 < blocks < _EVEN * machine.multiprocessors
-        self.gains_early = self.early and launch.pattern.mode in EARLY_MODES and not is_uneven
+        least, most = (each * machine.multiprocessors for each in _CROWDED)
+        is_crowded = least < blocks < most
+        self.gains_early = self.early and launch.pattern.mode in EARLY_MODES and not is_crowded
         if self.gains_early and blocks <= machine.multiprocessors:
-            # No two blocks may share a multiprocessor because it is free first.
+            # No two blocks may share the multiprocessor that is free first. With half of the shared memory
+            # each, they do not fit, because CUDA reserves some of it for each block.
             launch = replace(launch, shared_bytes=max(launch.shared_bytes, machine.shared_bytes // 2))
         self.launch = launch
         with owner.current():

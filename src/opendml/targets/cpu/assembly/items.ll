@@ -145,6 +145,8 @@ define private i64 @claims(ptr %launch) alwaysinline {
   ret i64 %claims
 }
 
+; Claims the items of a number, and returns the first of them and the end. Both are 0 if another thread has claimed them. The bit is read
+; first: if it is set, nothing is written to the cache line, which threads contend for.
 define private { i64, i64 } @take(ptr %launch, i64 %number) alwaysinline {
 entry:
   %word = lshr i64 %number, 6
@@ -177,8 +179,8 @@ ours:
   ret { i64, i64 } %both
 }
 
-; Computes what is left of `count` claims from `start` on, in the direction `way`; the first follows the last.
-; Returns how many, or -1 where the caller's patience ends.
+; Computes those of `count` claims that no thread has made, from the number `start` on. `way` is 1 or -1, and the numbers go around: 0
+; follows the last one. Returns how many this thread has computed, or -1 if the caller's patience ends.
 define private i64 @work_through(ptr %launch, i64 %start, i64 %way, i64 %count, i64 %claims, ptr %buffers, ptr %scratch, i64 %deadline) {
 entry:
   %done = getelementptr i64, ptr %launch, i64 {DONE}
@@ -218,6 +220,8 @@ out:
   ret i64 %ours
 }
 
+; Computes this thread's share of a launch, or all of it if the thread ran the launch before `alone`. Waits then for other threads, and
+; computes what they have not claimed if they are late. Returns how many claims this thread has computed, or -1 if patience ends.
 define private i64 @run_launch(ptr %job, ptr %launch, ptr %buffers, ptr %scratch, i64 %index, i64 %deadline, i1 %alone) {
 entry:
   %pt = getelementptr i64, ptr %job, i64 {THREADS}
@@ -318,6 +322,7 @@ out:
   ret i1 true
 }
 
+; Claims all that is left of a launch, and reports it as done without computing it.
 define private void @drop(ptr %launch) {
 entry:
   %done = getelementptr i64, ptr %launch, i64 {DONE}

@@ -13,8 +13,9 @@ With 16 vector registers tiles have six rows, and those of a plain A are read wh
 
 Sizes that vary. If sizes are traced, each constant is packed in one layout for all of them, or in two on AMX,
 where few rows stay in vectors. Filters of images are A then, and rows of tiles are 1, 2, 4 or 8, or the most
-of many rows. So products of 1 to 300 rows run the same six pieces of code, rather than fifteen. Blocks keep
-the numbers that were chosen for the hints of a bucket; `launches.py` guards that they fit scratch memory.
+of many rows. So products of 1 to 300 rows run the same six pieces of code, rather than fifteen. Windows of
+images stay in vectors. Blocks keep the numbers that were chosen for the hints of a bucket; `launches.py`
+guards that they fit scratch memory.
 
 Narrow constants. A constant B of 4, 8 or 16 bits, with scales and zero points per column or block of k, is
 packed in its own type (`narrow.py`). A byte has two numbers of 4 bits, one for each vector of a panel. Many
@@ -36,13 +37,14 @@ k, lanes run along k with 128 products to one sum. A vector times a matrix is a 
 time; its error is at most (84 + k / 64) 2^-24.
 
 Matrix registers (AMX). Products of more than 16 rows and columns (8 in a recurrence) run there if the
-estimate is lower. Each float32 is split into three bfloat16 parts, and six of the nine products are computed;
-the others are below 2^-25. A part with a number outside of 2^-79 to 2^29 (and not zero) holds float32, and is
-multiplied in vectors. The error is at most (256 + 8 + k / 2048) 2^-24 up to k = 250,000, for windows (300 + k
-/ 512) 2^-24. It is a quarter to half of that of vectors. Small products of about 40 stay in vectors, because
-packing costs more. Windows are packed as an image, whose tiles are copied into panels. Whole models take as
-long on two threads of a Sapphire Rapids without that, and 1.12 times as long on eight (ResNet-50, VGG-19,
-Inception, DenseNet, SqueezeNet).
+estimate is lower. Up to 64 rows or columns multiply a constant that no core's cache holds in vectors, which
+read fewer bytes of it. Each float32 is split into three bfloat16 parts, and six of the nine products are
+computed; the others are below 2^-25. A part with a number outside of 2^-79 to 2^29 (and not zero) holds
+float32, and is multiplied in vectors. The error is at most (256 + 8 + k / 2048) 2^-24 up to k = 250,000, for
+windows (300 + k / 512) 2^-24. It is a quarter to half of that of vectors. Small products of about 40 stay in
+vectors, because packing costs more. Windows are packed as an image, whose tiles are copied into panels. Whole
+models take as long on two threads of a Sapphire Rapids without that, and 1.12 times as long on eight
+(ResNet-50, VGG-19, Inception, DenseNet, SqueezeNet).
 
 8-bit integers. Four neighbours along k share 32 bits (VNNI, or pairs widened to 16 bits). The instruction
 multiplies unsigned by signed bytes, so a sign bit may be flipped, which moves the zero point by 128. Zero

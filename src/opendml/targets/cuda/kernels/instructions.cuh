@@ -8,8 +8,8 @@ struct half {
 };
 
 // Begins every kernel: waits until what the earlier ones of the stream wrote can be read, since this one may have been launched
-// before. Nothing may be read or written sooner. Then the next kernel is launched, if it may: its blocks begin where blocks of this one
-// have ended, and wait.
+// before. Nothing is written sooner, and nothing is read but operands that no kernel of a run writes. Then the next kernel is launched, if it
+// may: once all blocks of this one have begun, its blocks take the places that are free, and wait.
 DEVICE void begin_kernel(long long lets_next_begin) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -10,7 +10,8 @@
 // A launch runs KERNELS kernels, which differ in their parameters alone: the blocks of one beside those of the others.
 //
 // Of an operand that is the same in every run (A_FIXED, B_FIXED), such as weights, the first tiles are loaded before the earlier kernels have
-// ended. More of them (STAGES_AHEAD) would be in the way of the other operand's first tile where the earlier kernels end soon.
+// ended: at most 48 KB of them (STAGES_AHEAD). Further ones would delay the other operand's first tile if the earlier kernels end soon: with
+// all stages, and without early launches, BERT-base takes 421 us rather than 398 (batch 1, H100).
 //
 // With several slices of k for a tile (`p.splits`), whichever is done last adds the sums of all up, in the order of the slices. If the blocks
 // of a cluster have the slices (SLICES), each has one tile, and they send each other their sums.
