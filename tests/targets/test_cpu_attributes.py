@@ -210,7 +210,7 @@ def compiled(pattern: CpuPattern, processor: Processor) -> bytes:
     )
     with assumed(described):
         emit_kernel(module, "kernel", pattern, processor.vector_bytes // pattern.lane_bytes)
-    assembly = with_functions(str(module), module.functions)
+    assembly = with_functions(str(module), module.shared_functions)
     return compile_object(assembly, effort_for(pattern), target_machine(processor))
 
 

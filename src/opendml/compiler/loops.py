@@ -64,26 +64,30 @@ def loop_nest(kernel: Kernel, keeps_inner: bool = False, inner: int | None = Non
     return LoopNest(groups, rows, innermost, row >= 0)
 
 
-def innermost_loop(kernel: Kernel, keeps_inner: bool = False) -> int:
-    """Return the number of the innermost loop of a nest, among loops over kept dimensions, then others."""
-    return _innermost(kernel, *_merged_loops(kernel), keeps_inner)
+def innermost_loop(kernel: Kernel, keeps_inner: bool = False, traced: Kernel | None = None) -> int:
+    """Return the number of the innermost loop of a nest, among loops over kept dimensions, then others.
 
-
-def innermost_loop_like(kernel: Kernel, other: Kernel, number: int) -> int:
-    """Return the number of the innermost loop of a kernel, given that of the same kernel with plain sizes.
+    Args:
+        kernel: the kernel.
+        keeps_inner: whether the innermost loop is over a kept dimension, if there is one.
+        traced: the same kernel with traced sizes, whose loop is numbered; None: the kernel itself.
 
     Plain sizes may merge loops that traced ones do not, or leave out loops of one step. Then loops have other
-    numbers. The loop is chosen anew by its hints, reduced if the given one is.
+    numbers. The loop is chosen anew by the hints of traced sizes. It is reduced if that of plain sizes is.
     """
-    loops, others = _merged_loops(kernel), _merged_loops(other)
-    if list(map(len, loops)) == list(map(len, others)):
+    kept, reduced = _merged_loops(kernel)
+    number = _innermost(kernel, kept, reduced, keeps_inner)
+    if traced is None:
         return number
-    kept, reduced = (
+    loops = _merged_loops(traced)
+    if list(map(len, loops)) == [len(kept), len(reduced)]:
+        return number
+    traced_kept, traced_reduced = (
         [Loop(hint_of(each.count), tuple(map(hint_of, each.strides))) for each in group] for group in loops
     )
-    if number < len(others[0]):
-        return _innermost(kernel, kept, [], True)
-    return len(kept) + _innermost(kernel, reduced, [], True)
+    if number < len(kept):
+        return _innermost(traced, traced_kept, [], True)
+    return len(traced_kept) + _innermost(traced, traced_reduced, [], True)
 
 
 def _merged_loops(kernel: Kernel) -> tuple[list[Loop], list[Loop]]:

@@ -65,7 +65,7 @@ def bundled(objects: Sequence[bytes]) -> bytes:
 
 
 def objects_of(code: bytes) -> list[bytes]:
-    """Return the objects of a bundle; an object that is none is its only one.
+    """Return the objects of a bundle, or the only one if the code is a single object.
 
     Raises:
         ValueError: the bundle is damaged.

@@ -223,7 +223,7 @@ def kernel_assembly(pattern: CpuPattern) -> str:
         from opendml.targets.cpu.emit_kernel import emit_kernel
     module = ir.Module(machine().triple)
     emit_kernel(module, SYMBOL, pattern, machine().vector_bytes // pattern.lane_bytes)
-    text = with_functions(str(module), module.functions)
+    text = with_functions(str(module), module.shared_functions)
     module.clear()
     return text
 

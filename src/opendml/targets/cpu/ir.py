@@ -248,7 +248,7 @@ class Module:
         self.triple = triple
         self.globals: dict[str, Function | GlobalVariable] = {}
         """All functions and variables by name."""
-        self.functions: dict[str, str] = {}
+        self.shared_functions: dict[str, str] = {}
         """The assembly of functions that it shares with other modules, by their names."""
 
     def function(self, name: str) -> Function | None:

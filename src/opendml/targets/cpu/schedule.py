@@ -168,8 +168,9 @@ class KnownLaunches:
         Constructing launches for these sizes would give ones with the same bits.
         """
         for known in self._known.get(form.key, ()):
-            is_alike = known.choice == choice and _differ_little(known.sizes, sizes)
-            is_alike = is_alike and all(map(adds_as_for_hints, known.launches))
+            if known.choice != choice or not _differ_little(known.sizes, sizes):
+                continue
+            is_alike = all(map(adds_as_for_hints, known.launches))
             if is_alike and (form.trace is None or form.trace.has_answers(known.answers)):
                 return known
         return None

@@ -16,7 +16,7 @@ from opendml.targets.cpu import ir
 from opendml.targets.cpu.machine import CpuMachine, machine
 
 _NAME = "function"
-"""The name of a function in assembly that has no name yet."""
+"""The name of a function before its name is known, which has the digest of its assembly."""
 
 
 class SharedFunction(NamedTuple):
@@ -55,7 +55,7 @@ def shared_function(
     """
     emitted = _emitted(machine(), module.triple, emit, arguments)
     symbol = f"{name}.{emitted.digest}"
-    module.functions[symbol] = emitted.text.replace(f'@"{_NAME}', f'@"{symbol}')
+    module.shared_functions[symbol] = emitted.text.replace(f'@"{_NAME}', f'@"{symbol}')
     known = module.function(symbol)
     function = known or ir.Function(module, ir.VOID, emitted.arguments, symbol)
     return SharedFunction(function, emitted.scratch_bytes)

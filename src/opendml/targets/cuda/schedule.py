@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import innermost_loop, innermost_loop_like, loop_nest
+from opendml.compiler.loops import innermost_loop, loop_nest
 from opendml.compiler.sized import plain
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, form_of
@@ -46,8 +46,7 @@ def schedule(
     decision, launch = _known.get(form, (machine, counting), lambda: scheduled(form, machine, counting))
     if hints is not None:
         traced, binding = form_of(kernel, hints)
-        inner = innermost_loop_like(traced, form, innermost_loop(form))
-        query = table_of(traced, machine, counting, inner)[1]
+        query = table_of(traced, machine, counting, innermost_loop(form, traced=traced))[1]
         launch = decision.construct(query)
         launch = replace(launch, pattern=plain(launch.pattern))
     return launch.bound(binding)
