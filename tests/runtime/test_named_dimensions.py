@@ -23,6 +23,7 @@ from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.saved.read import loaded
 from opendml.targets.cpu import engine, planning, schedule
 from opendml.targets.cpu.executable import CpuInstance, CpuSizedInstance
+from opendml.targets.later import finish
 from tests.frontends.test_saved_models import file_of, program_of
 from tests.plans import check_words, exactly, plans_of, traces_of
 
@@ -163,6 +164,55 @@ def test_few_pixels_have_the_bits_of_their_own_launches_after_a_bucket_of_many()
     second = graph.compile(outputs)
     first(values(1, 64, 1, 20))
     np.testing.assert_array_equal(first(few)["y"], second(few)["y"])
+
+
+@pytest.mark.parametrize(
+    ("filters", "given", "sizes"),
+    [
+        ((64, 4, 1, 1), {"group_count": 2}, [(4, 8, 3, 7), (2, 8, 17, 8)]),
+        (
+            (64, 32, 5, 5),
+            {"group_count": 2, "dilations": [2, 2], "start_padding": [4, 4], "end_padding": [4, 4]},
+            [(4, 64, 2, 17), (2, 64, 14, 7)],
+        ),
+        ((17, 8, 3, 3), {"dilations": [2, 2]}, [(2, 8, 17, 56), (2, 8, 7, 7), (2, 8, 5, 28)]),
+    ],
+    ids=["few pixels", "windows of one element", "one row of results"],
+)
+@pytest.mark.parametrize("keeps_plans", [False, True])
+def test_bits_do_not_depend_on_earlier_sizes_of_images(
+    filters: tuple[int, ...],
+    given: dict[str, Any],
+    sizes: list[tuple[int, ...]],
+    keeps_plans: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Few pixels have other tiles than many, and small images may see smaller windows."""
+    monkeypatch.setenv("OPENDML_CACHE_PLANS", "1" if keeps_plans else "0")
+    monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path))
+    weights = values(*filters)
+    found = dict[tuple[int, ...], set[bytes]]()
+    for order in (sizes, sizes[::-1], *([each] for each in sizes)):
+        graph = dml.Graph()
+        x = graph.input("x", dml.FLOAT32, ["batch", sizes[0][1], "height", "width"])
+        model = graph.compile({"y": dml.convolution(x, graph.constant(weights), **given)}, "cpu")
+        for each in order:
+            found.setdefault(each, set()).add(model(values(*each))["y"].tobytes())
+        finish()
+    assert {each: len(results) for each, results in found.items()} == dict.fromkeys(sizes, 1)
+
+
+def test_bits_of_products_with_few_columns_do_not_depend_on_earlier_sizes() -> None:
+    weights, x = values(128, 2), values(33, 128)
+
+    def made() -> dml.Model:
+        graph = dml.Graph()
+        return graph.compile({"y": graph.input("x", dml.FLOAT32, ["rows", 128]) @ graph.constant(weights)})
+
+    alone, model = made()(x)["y"], made()
+    model(values(100, 128))
+    np.testing.assert_array_equal(model(x)["y"], alone)
 
 
 def test_words_of_plans_are_those_of_exact_launches() -> None:

@@ -349,7 +349,11 @@ class TracedModel(Locked):
                 values = plan.values(sizes)
                 if values is not None:
                     return self._of(plan, values)
-            new = self._read_plan(bucket, hints, sizes) or self._new_plan(bucket, ranges, hints, sizes)
+            new = self._read_plan(bucket, hints, sizes)
+            if new is None and not self._is_fused:
+                self._fuse_later()
+                return self._planned(sizes, key)  # The guards of the fused program may leave other hints.
+            new = new or self._new_plan(bucket, ranges, hints, sizes)
             values = None if new is None else new.values(sizes)
             if new is not None and values is not None:
                 return self._of(self._added(new, plans), values)
@@ -375,8 +379,6 @@ class TracedModel(Locked):
         self, bucket: Bucket, ranges: Ranges, hints: Mapping[str, int], sizes: Mapping[str, int]
     ) -> Plan | None:
         """Return a new plan for hints; None if it does not serve some sizes, or there are no plans."""
-        if not self._is_fused:
-            self._fuse_later()
         found = self.maker.plan(ranges, hints, sizes)
         if found is None:
             return None

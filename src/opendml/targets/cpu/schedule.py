@@ -7,8 +7,6 @@ depend on it. They do not depend on addresses or numbers, so launches are kept b
 
 from __future__ import annotations
 
-import math
-import sys
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,6 +15,8 @@ from typing import Any
 
 from opendml.budget import check_time
 from opendml.compiler.kernel import Kernel
+from opendml.compiler.loops import LONG
+from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
 from opendml.program.sizes import Answers, Size, Trace, hint_of, is_traced
 from opendml.targets.common.candidates import Decision, decide
@@ -25,9 +25,7 @@ from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cpu.contraction.few_rows import ATTENTION
 from opendml.targets.cpu.contraction.roles import Varying
 from opendml.targets.cpu.contraction.schedule import CONTRACTIONS, ProductQuery
-from opendml.targets.cpu.contraction.tiles import ITEMS, TileChoice, is_fixed
-from opendml.targets.cpu.contraction.tiling import Instructions, Storage
-from opendml.targets.cpu.contraction.tilings import MOST_ROWS
+from opendml.targets.cpu.contraction.tiles import ITEMS, TileChoice
 from opendml.targets.cpu.launch import (
     CLAIM_CYCLES,
     CpuLaunch,
@@ -37,6 +35,7 @@ from opendml.targets.cpu.launch import (
     query_of,
 )
 from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.reach import Reach, reach_of_filters, reach_of_rows, windows_of
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from opendml.targets.cpu.schedule_groups import reductions
 from opendml.targets.cpu.schedule_placing import POSITIONS, SCATTER, TOP, placing_query
@@ -47,7 +46,7 @@ CpuDecision = Decision[list[CpuLaunch]]
 Launches = Memo[list[CpuLaunch]]
 Hints = Callable[[Kernel], Kernel]
 """Replaces traced sizes, as `compiler.sized.plain` does."""
-_decisions = Memo["tuple[CpuDecision, _Reach | None]"]()
+_decisions = Memo["_Decided"]()
 """The choices for kernels whose sizes vary."""
 _launches = Launches()
 """The launches of kernels of fixed sizes."""
@@ -60,27 +59,36 @@ to 1.04 times as long for 40. Those for 61 take 1.01 times as long for 320 (AVX2
 5, 30 to 70 kernels were chosen anew for such sizes, in four to six times the time."""
 _UNEVEN = 1.15
 """The factor by which items that threads cannot share evenly may prolong a launch; an estimate."""
-_LONG_BLOCK = 96
-"""Rows of a block from which on more rows do not pay: about half of those that fit the cache."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Reach:
-    """The sizes for which a choice computes the same bits as their own choice does. They have many rows.
+class _Decided:
+    """The choice for a kernel with sizes that vary.
 
     Args:
-        rows: the dimensions of the rows of A, or of the pixels that meet filters. (): all sizes have the same
-            bits.
-        block: the rows of a block.
+        decision: the choice.
+        reach: the other sizes that may reuse it.
+        windows: the windows of an image that it multiplies.
     """
 
-    rows: tuple[int, ...] = ()
-    block: int = 0
+    decision: CpuDecision
+    reach: Reach | None
+    windows: Hashable = None
 
-    def covers(self, sizes: tuple[int, ...]) -> bool:
-        """Return whether the sizes of a domain are among them, and blocks are large enough for these."""
-        rows = math.prod([sizes[dimension] for dimension in self.rows])
-        return not self.rows or (rows > MOST_ROWS and self.block >= min(rows, _LONG_BLOCK))
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """By this, launches are constructed.
+
+    Args:
+        path: the chosen candidates with their choices in plain numbers.
+        windows: the windows of an image that are multiplied.
+        inner: the number of the innermost loop.
+    """
+
+    path: Hashable
+    windows: Hashable
+    inner: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +100,9 @@ class _Known:
     launches: list[CpuLaunch]
     answers: Answers
     """The results of comparisons of sizes while the launches were constructed."""
-    choice: Hashable
-    """The chosen candidates with their choices in plain numbers, and the number of the innermost loop."""
-    reach: _Reach | None
+    choice: _Choice
+    reach: Reach | None
+    """None: the launches serve their own sizes alone, and those with an equal choice."""
     construct: Callable[[], list[CpuLaunch]]
     """Constructs the launches for the present hints by the same choice."""
 
@@ -158,11 +166,11 @@ class KnownLaunches:
     def find(self, form: _TracedForm, sizes: tuple[int, ...]) -> _Known | None:
         """Return launches that may serve sizes of the kernel's domain; None: there are none."""
         for known in self._known.get(form.key, ()):
-            if _is_near(known, sizes) and (form.trace is None or form.trace.has_answers(known.answers)):
+            if _is_near(known, form, sizes) and (form.trace is None or form.trace.has_answers(known.answers)):
                 return known
         return None
 
-    def find_chosen(self, form: _TracedForm, sizes: tuple[int, ...], choice: Hashable) -> _Known | None:
+    def find_chosen(self, form: _TracedForm, sizes: tuple[int, ...], choice: _Choice) -> _Known | None:
         """Return launches of an equal choice that serve sizes of the kernel's domain; None: there are none.
 
         Constructing launches for these sizes would give ones with the same bits.
@@ -188,13 +196,25 @@ class KnownLaunches:
         return found
 
 
-def _is_near(known: _Known, sizes: tuple[int, ...]) -> bool:
-    """Return whether launches that were chosen for some sizes are good for others."""
+def _is_near(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
+    """Return whether launches that were chosen for some sizes are good for others of their form."""
     if known.sizes == sizes:
         return True
-    if known.reach is None or not known.reach.covers(sizes):
+    if known.reach is None or not _differ_little(known.sizes, sizes):
         return False
-    return _differ_little(known.sizes, sizes) and all(map(_is_balanced, known.launches))
+    if not known.reach.covers(form.form, sizes) or not all(map(_is_balanced, known.launches)):
+        return False
+    return bool(known.reach.limits) or _walks_alike(known, form, sizes)
+
+
+def _walks_alike(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
+    """Return whether the innermost loop of launches is that for other sizes of their form. Short loops become
+    long ones."""
+    pairs = zip(known.sizes, sizes, strict=True)
+    are_long = all(own == other or min(own, other) >= LONG for own, other in pairs)
+    if are_long or not any(launch.pattern.groups for launch in known.launches):
+        return True
+    return known.choice.inner == innermost_loop_of(plain(form.form), form.form)
 
 
 def _differ_little(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
@@ -249,19 +269,20 @@ def schedule(
         if open_dimensions != varying and not keeps_bits(form, query):
             form, open_dimensions = hints(usual), varying
             table, query = table_of(form, None, varying, open_dimensions)
-        decision, reach = _decisions.get(
+        decided = _decisions.get(
             form, (*circumstances, varying, open_dimensions), lambda: _decided(form, table, query)
         )
+        decision = decided.decision
         with trace.recording() if trace is not None else nullcontext():
             inner = innermost_loop_of(form, traced)
-        choice = decision.path, inner
+        choice = _Choice(decision.path, decided.windows, inner)
         found = known.find_chosen(own, sizes, choice)
         if found is not None:
             return found.launches
         construct = partial(construct_traced, decision, traced, inner)
         with trace.recording() if trace is not None else nullcontext(Answers()) as answers:
             launches = construct()
-        known.add(own, _Known(sizes, launches, answers, choice, reach, construct))
+        known.add(own, _Known(sizes, launches, answers, choice, decided.reach, construct))
         return launches
 
     memo = {} if constructed is None else constructed
@@ -270,21 +291,16 @@ def schedule(
     return known.bound(own, memo[own.key])
 
 
-def _decided(form: Kernel, table: Table, query: Any) -> tuple[CpuDecision, _Reach | None]:
-    """Return the choice for a kernel with sizes that vary, and the other sizes that may reuse it."""
+def _decided(form: Kernel, table: Table, query: Any) -> _Decided:
+    """Return the choice for a kernel with sizes that vary."""
     decision = decide(table, query)
     if not isinstance(query, ProductQuery):
-        return decision, _Reach() if keeps_bits(form, query) else None
-    if query.adds_one_way:
-        # Few pixels are rows that stream a constant.
-        filters = next(roles for roles in query.roles if is_fixed(roles.a))
-        return decision, _Reach(filters.columns, sys.maxsize)
-    choice = decision.path[0][1]
-    if not isinstance(choice, TileChoice) or choice.instructions is not Instructions.FMA:
-        return decision, None
-    roles = query.roles[choice.exchanged]
-    is_usual = is_fixed(roles.b) and choice.b is Storage.AHEAD
-    return decision, _Reach(roles.rows, choice.rows) if is_usual and roles.rows else None
+        return _Decided(decision, Reach() if keeps_bits(form, query) else None)
+    tiles = decision.path[0][1]
+    if not isinstance(tiles, TileChoice):
+        return _Decided(decision, None)
+    reach = reach_of_filters(query) if query.adds_one_way else reach_of_rows(query, tiles)
+    return _Decided(decision, reach, windows_of(query, tiles))
 
 
 def trace_of(kernel: Kernel) -> Trace | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import product
 
@@ -98,9 +99,9 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
     outer, m, n, k = roles.sizes
     lanes, stored, crosses = lane_count(), stored_cycles(roles, _SCATTERED), steps_of(roles.b) > 1
     a, b = (each + SPLIT for each in packing_cycles(roles))
-    far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
-    if any(_is_read_for_few(*each) for each in ((roles.a, far[0], n), (roles.b, far[1], m))):
+    if n < _fewest_beside(roles.a) or m < _fewest_beside(roles.b):
         return
+    far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
     begun = -(-k // PRODUCTS_IN_REGISTERS) * _ROW_SPLIT
     a_work = groups_of(roles, roles.a) * m * (k * (a + _STORED_AHEAD) / lanes + begun)
     b_work = groups_of(roles, roles.b) * n * k * (b + _STORED_AHEAD) / lanes
@@ -136,13 +137,26 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
     yield from map(family, (each for each in shapes if m > each.rows // 2 and n >= _FEWEST))
 
 
-def _is_read_for_few(part: Kernel, far: float, others: int) -> bool:
-    """Return whether a constant that no core's cache holds meets few rows or columns.
+def _fewest_beside(part: Kernel) -> int:
+    """Return the fewest rows or columns that an operand meets in AMX, whatever their own number needs.
 
-    Its bfloat16 parts have 1.5 times the bytes. BERT-base takes 0.45 of the time in vectors with 16 tokens,
-    0.6 with 55, 0.8 with 64, and 1.0 with 100 (two cores of a Sapphire Rapids).
+    No core's cache holds some constants, and their bfloat16 parts have 1.5 times the bytes. BERT-base takes
+    0.45 of the time in vectors with 16 tokens, 0.6 with 55, 0.8 with 64, and 1.0 with 100 (two cores of a
+    Sapphire Rapids).
     """
-    return far > 0 and others <= _FEW_BESIDE_FAR and is_fixed(part) and steps_of(part) == 1
+    is_far_constant = is_fixed(part) and steps_of(part) == 1 and far_cycles(part, part.loads) > 0
+    return _FEW_BESIDE_FAR + 1 if is_far_constant else 1
+
+
+def fewest_in_amx(roles: Roles) -> int:
+    """Return the fewest rows or columns that meet the constant operand of float32 in AMX; `sys.maxsize` if no
+    number does."""
+    _, m, n, _ = roles.sizes
+    constant, count = (roles.a, m) if is_fixed(roles.a) else (roles.b, n)
+    if roles.types[0] is not F32 or not machine().has("amx-bf16") or count < _FEWEST:
+        return sys.maxsize
+    # Few rows take half tiles if B stays in a recurrence.
+    return max(_HALF_TILE.rows // 2 + 1 if steps_of(constant) > 1 else _FEWEST, _fewest_beside(constant))
 
 
 def amx_image_tilings(viewed: ViewedImage) -> Iterator[Family]:

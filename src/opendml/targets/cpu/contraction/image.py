@@ -20,6 +20,9 @@ from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import LINE, CpuMode
 
+WindowAlong = tuple[ImageWindow, int | None, int | None]
+"""The windows along a dimension of an image, with the dimensions of positions and of elements, if there are
+any."""
 _ONE = ImageWindow(1, 1, 1)
 
 
@@ -27,15 +30,14 @@ _ONE = ImageWindow(1, 1, 1)
 class ViewedImage:
     """An image whose windows are an operand.
 
-    `rows` and `columns` are the windows along the rows and columns of the image. Each has the dimensions of
-    positions and of elements, if there are any.
+    `rows` and `columns` are the windows along the rows and columns of the image.
     """
 
     roles: Roles
     broadcast: bool
     """True if they are A, and not B."""
-    rows: tuple[ImageWindow, int | None, int | None]
-    columns: tuple[ImageWindow, int | None, int | None]
+    rows: WindowAlong
+    columns: WindowAlong
     channels: tuple[int, ...]
     """The dimensions of channels, of narrow integers those of groups."""
     sharing: tuple[int, ...] = ()
@@ -133,17 +135,11 @@ def viewed_image(roles: Roles, broadcast: bool, in_bf16: bool = False) -> Viewed
     part, dimensions = (roles.a, roles.rows) if broadcast else (roles.b, roles.columns)
     image = dimensions[-2:]
     outer = (*roles.outer, *dimensions[: -len(image)])
-    channels = list(roles.depth)
-    found: list[tuple[ImageWindow, int | None, int | None]] = []
-    for position in image:
-        tap = next((each for each in channels if _window(part, position, each)), None)
-        if tap is not None:
-            channels.remove(tap)
-        window = _window(part, position, tap) if tap is not None else None
-        found.append((window or _ONE, position, tap))
+    found = windows_along(image, roles.depth, part.domain, [load.strides for load in part.loads])
     taps = [tap for _, _, tap in found if tap is not None]
     if not taps:
         return None
+    channels = [each for each in roles.depth if each not in taps]
     found = [(_ONE, None, None)] * (2 - len(found)) + found
     sharing: tuple[int, ...] = ()
     if group > 1:
@@ -154,6 +150,29 @@ def viewed_image(roles: Roles, broadcast: bool, in_bf16: bool = False) -> Viewed
     roles = replace(roles, outer=outer, depth=(*channels, *taps, *sharing))
     roles = replace(roles, rows=image) if broadcast else replace(roles, columns=image)
     return ViewedImage(roles, broadcast, found[0], found[1], tuple(channels), sharing, in_bf16)
+
+
+def windows_along(
+    image: Sequence[int], summed: Sequence[int], domain: Sequence[int], strides: Sequence[Sequence[int]]
+) -> list[WindowAlong]:
+    """Return the windows along each dimension of an image.
+
+    Args:
+        image: the dimensions of positions.
+        summed: the dimensions of which those of elements are found.
+        domain: the sizes of all dimensions.
+        strides: those of each load of the image.
+    """
+    found: list[WindowAlong] = []
+    taps = list(summed)
+    for position in image:
+        windows = ((_window(position, tap, domain, strides), position, tap) for tap in taps)
+        along = next((each for each in windows if each[0]), (None, position, None))
+        window, _, tap = along
+        if tap is not None:
+            taps.remove(tap)
+        found.append((window or _ONE, position, tap))
+    return found
 
 
 def image_dimensions_of(kernel: Kernel) -> frozenset[str]:
@@ -202,19 +221,21 @@ def _divided(roles: Roles, channel: int, group: int) -> Roles:
     return replace(roles, a=a, b=b, epilogue=epilogue)
 
 
-def _window(part: Kernel, position: int, tap: int) -> ImageWindow | None:
+def _window(
+    position: int, tap: int, domain: Sequence[int], strides: Sequence[Sequence[int]]
+) -> ImageWindow | None:
     """Return the windows that follow each other along one dimension, have their elements along another one,
     and share some. None: there are none."""
-    strides = {(load.strides[position], load.strides[tap]) for load in part.loads} - {(0, 0)}
-    if not strides or any(not one or not other for one, other in strides):
+    pairs = {(each[position], each[tap]) for each in strides} - {(0, 0)}
+    if not pairs or any(not one or not other for one, other in pairs):
         return None
-    one, other = next(iter(strides))
+    one, other = next(iter(pairs))
     stride, dilation = max(1, hint_of(one) // hint_of(other)), max(1, hint_of(other) // hint_of(one))
-    if stride >= hint_of(part.domain[tap]) or dilation >= hint_of(part.domain[position]):
+    if stride >= hint_of(domain[tap]) or dilation >= hint_of(domain[position]):
         return None  # No guard: channels lie as far apart as rows of a window only for some heights.
-    if any(one * dilation != other * stride for one, other in strides):
+    if any(one * dilation != other * stride for one, other in pairs):
         return None
-    if stride >= part.domain[tap] or dilation >= part.domain[position]:
+    if stride >= domain[tap] or dilation >= domain[position]:
         return None
     # Code is made for each extent of windows.
-    return ImageWindow(index(part.domain[tap]), stride, dilation)
+    return ImageWindow(index(domain[tap]), stride, dilation)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
+from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
     LATENCY,
     ROW,
@@ -34,6 +35,7 @@ from opendml.targets.cpu.contraction.tiles import (
 from opendml.targets.cpu.contraction.tiling import FEW_ROWS, Instructions, MicroKernel, Storage
 from opendml.targets.cpu.contraction.tilings import STREAMED
 from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.pattern import LINE
 
 _FOUND = 0.5
 """Additional cycles to find the place of the next product's vectors."""
@@ -85,6 +87,14 @@ def image_blocks(viewed: ViewedImage, micro: MicroKernel) -> Iterator[tuple[int,
         most_rows = rows_in_cache(image_columns(span, width)) // micro.rows * micro.rows
         for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
             yield rows, lines * viewed.width
+
+
+def most_width(viewed: ViewedImage) -> int:
+    """Return a number of windows beside each other up to which blocks of the image fit a cache."""
+    image, line = viewed.image, LINE // F32.bytes
+    groups = min(viewed.depth(DEPTH), viewed.roles.k_groups)
+    plane = image.elements // (groups // image.taps * image.phases) - 2 * line
+    return min(_MOST_COLUMNS, plane // (1 + image.rows.reach) - image.columns.reach)
 
 
 def _micro_kernels(m: int) -> list[MicroKernel]:

@@ -76,7 +76,7 @@ _NEARLY_VARYING = 2.0
 ALIKE = 1.03
 """The factor by which the first of two usual forms may cost more than the second. With 1.15, YOLOv8n took
 1.04 times as long (Zen 4)."""
-_LAUNCHED = 3000.0
+LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
 
@@ -155,7 +155,7 @@ class Priced:
             roles, packs_a = tiles.roles, tiles.a.is_ahead
             across, size = (roles.rows, tiles.micro.rows) if packs_a else (roles.columns, tiles.width)
             parts = groups_of(roles, part) * -(-roles.count(across) // size)
-            cycles += (_LAUNCHED + _shared(tiles.packing_work, parts, self.again)) / steps_of(part)
+            cycles += (LAUNCHED + _shared(tiles.packing_work, parts, self.again)) / steps_of(part)
         return round(cycles), work + tiles.packing_work
 
     def work(self, item: float, rows: int, columns: int) -> tuple[int, float]:
@@ -185,7 +185,7 @@ class Priced:
         part = tiles.packed_ahead
         if part is None or is_fixed(part):
             return longest
-        return longest + (_LAUNCHED + tiles.packing_work / threads) / steps_of(part)
+        return longest + (LAUNCHED + tiles.packing_work / threads) / steps_of(part)
 
     def on_threads(self, tiles: Tiles, threads: int) -> tuple[int, float]:
         """Return a key that is less for better tiles on `threads` threads."""
