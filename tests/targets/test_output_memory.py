@@ -58,6 +58,23 @@ def test_views_keep_the_memory_of_an_output() -> None:
     np.testing.assert_array_equal(kept.view(np.float32), -1)
 
 
+def test_memory_comes_back_once_whatever_was_made_of_the_base_of_an_output() -> None:
+    memory = OutputMemory()
+    (make,) = memory.makers([((100_000,), FLOAT32)])
+    output = make()
+    base: Any = output.base
+    for derived in (base[4:8], base.copy(), base.view(np.ndarray)):
+        del derived
+    assert memory.free_bytes == 0
+    del output
+    assert memory.free_bytes == 0
+    part = base[:4]
+    del base
+    assert memory.free_bytes == 0
+    del part
+    assert memory.free_bytes >= 400_000
+
+
 def test_no_more_memory_is_kept_than_the_largest_run_needs() -> None:
     memory = OutputMemory()
     makers = memory.makers([((100_000,), FLOAT32), ((300, 200), FLOAT32), ((3,), FLOAT32)])

@@ -7,6 +7,7 @@ processor time with kept memory, and 93 with fresh memory (Zen 3, two threads).
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -32,8 +33,9 @@ class OutputMemory:
     def __init__(self) -> None:
         # Arrays are freed at any time, within the methods below too. So all steps are single operations of
         # lists and dicts, without a lock. `items` is none: it makes tuples, which may start the collector.
-        self._free: dict[int, list[Array]] = {}
+        self._free: dict[int, list[Any]] = {}
         self._most = 0
+        self._self = ref(self)
 
     @property
     def free_bytes(self) -> int:
@@ -66,14 +68,18 @@ class OutputMemory:
         try:
             memory = self._free[capacity].pop()
         except LookupError:
-            memory = bytes_for(sizes, type, capacity)
-        return np.ndarray(sizes, type, np.asarray(_Block(memory, ref(self))))
+            memory = (ctypes.c_char * capacity).from_buffer(bytes_for(sizes, type, capacity).data)
+        block = _Block(capacity, np.uint8, memory)
+        block.owner = self._self
+        return np.ndarray(sizes, type, block)
 
-    def give(self, memory: Array) -> None:
+    def give(self, memory: Any) -> None:
         """Take the memory of a dropped output, and free other memory beyond the need of a run."""
-        capacity = memory.size
+        capacity = len(memory)
         self._free.setdefault(capacity, []).append(memory)
         excess = self.free_bytes - self._most
+        if excess <= 0:
+            return
         for each in (*[each for each in list(self._free) if each != capacity], capacity):
             while excess > 0 and (blocks := self._free.get(each)):
                 try:
@@ -83,19 +89,23 @@ class OutputMemory:
                 excess -= each
 
 
-class _Block:
-    """The base of an output. It gives the memory back when nothing refers to it any more."""
+class _Block(np.ndarray[Any, Any]):
+    """The base of an output. It gives the memory back when nothing refers to it any more.
 
-    __slots__ = ("__array_interface__", "_memory", "_owner")
+    An object of another class with an array interface takes four times as long to make and to wrap. The
+    memory is an object of ctypes, as NumPy passes over arrays when it looks for the base of an array.
+    """
 
-    def __init__(self, memory: Array, owner: Callable[[], OutputMemory | None]) -> None:
-        self.__array_interface__ = memory.__array_interface__
-        self._memory, self._owner = memory, owner
+    __slots__ = ("owner",)
+    owner: Callable[[], OutputMemory | None]
 
     def __del__(self) -> None:
-        owner = self._owner()
+        try:
+            owner = self.owner()
+        except AttributeError:  # A part of a block.
+            return
         if owner is not None:
-            owner.give(self._memory)
+            owner.give(self.base)
 
 
 def _capacity(size: int) -> int:

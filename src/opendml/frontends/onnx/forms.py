@@ -21,6 +21,8 @@ Form = tuple[tuple[int | str, ...], np.dtype[Any]] | None
 Dimensions = dict[str, int]
 """The values of traced dimensions in a run, by name."""
 
+_ARRAYS = (np.ndarray, DeviceTensor)
+
 
 class RunForms:
     """Makes the forms of the arrays of one run, whose dimensions share names and values.
@@ -40,12 +42,10 @@ class RunForms:
             content: the array.
             symbols: its traced dimensions; None: all may change.
         """
-        if not isinstance(content, np.ndarray | DeviceTensor):
+        if not isinstance(content, _ARRAYS):
             return None
         sizes = content.shape
-        if symbols is not None and (len(symbols) != len(sizes) or all(each is None for each in symbols)):
-            return sizes, content.dtype
-        if 0 in sizes:
+        if 0 in sizes or (symbols is not None and len(symbols) != len(sizes)):
             return sizes, content.dtype
         found: list[int | str] = list(sizes)
         known = self._dimensions

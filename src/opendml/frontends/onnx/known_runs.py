@@ -11,6 +11,7 @@ import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -70,31 +71,26 @@ class PlanNumbers(NamedTuple):
     type: np.dtype[Any]
     elements: Sequence[float]
 
-
-class RunInput(NamedTuple):
-    """A tensor that a run reads, with its type and sizes in the graph."""
-
-    name: str
-    buffer: int
-    type: np.dtype[Any]
-    sizes: tuple[int, ...]
+    def at(self, dimensions: Mapping[str, int]) -> Array:
+        """Return its content for some sizes."""
+        values = [value_at(element, dimensions) for element in self.elements]
+        return np.array(values, self.type).reshape(self.sizes)
 
 
-class RunOutput(NamedTuple):
-    """A tensor that a run computes.
+class BoundTensor(NamedTuple):
+    """A tensor that runs of a plan bind.
 
     Attributes:
         name: its name in the model.
         buffer: the number of its buffer.
-        make: makes its array.
-        type, sizes: those of the model's tensor.
+        type: its type: of an input in the graph, of an output in the model.
+        place: the place of its sizes among those of a run.
     """
 
     name: str
     buffer: int
-    make: Callable[[], Array]
     type: np.dtype[Any]
-    sizes: tuple[int, ...]
+    place: int
 
 
 @dataclass(frozen=True)
@@ -230,6 +226,8 @@ class KnownPlan:
         self._others = OtherGuards(facts.others)
         self._inputs, self._outputs = facts.inputs, facts.outputs
         self._tensors = [*facts.inputs, *[each.tensor for each in facts.outputs]]
+        self._types = [each.type for each in self._tensors]
+        self._output_types = [each.tensor.type.numpy for each in facts.outputs]
         self._numbers, self._steps, self.own_bytes = facts.numbers, facts.kernel_steps, facts.own_bytes
         self.kept: Sequence[PreparedMemory] | None = None
         """The prepared constants, once the plan is started."""
@@ -270,10 +268,24 @@ class KnownPlan:
         own, counts = list(executable.sizes), [math.prod(each.sizes) for each in self._tensors]
         total = sum([count * each.type.bytes for count, each in zip(counts, self._tensors, strict=True)])
         needs = [self._steps, executable.temporary_bytes, total, *counts]
-        self._ends = len(own), len(own) + len(needs)
-        self._sizes = [*[each.sizes for each in self._tensors], *[each.sizes for each in self._outputs]]
-        sizes = [size for group in self._sizes for size in group]
-        self._conditions = Conditions(self._guards, [*own, *needs, *sizes])
+        groups = [*[each.sizes for each in self._tensors], *[each.sizes for each in self._outputs]]
+        ends = list(accumulate(map(len, groups), initial=len(needs)))
+        self._first, self._spans = len(own), list(pairwise(ends))
+        self._conditions = Conditions(
+            self._guards, [*own, *needs, *[size for each in groups for size in each]]
+        )
+        contents = {each.name: each for each in self._numbers}
+        inputs, outputs = [
+            [BoundTensor(each.name, each.buffer, each.type.numpy, place) for place, each in enumerate(some)]
+            for some in (self._inputs, [each.tensor for each in self._outputs])
+        ]
+        self.read = [each for each in inputs if each.name not in contents]
+        self.computed_numbers = [(each, contents[each.name]) for each in inputs if each.name in contents]
+        first = len(self._tensors)
+        self.computed = [
+            each._replace(type=output.type, place=first + each.place)
+            for each, output in zip(outputs, self._outputs, strict=True)
+        ]
 
     def at(self, dimensions: Mapping[str, int]) -> KnownRun | None:
         """Return the run of a started plan for some sizes. None: they do not meet the guards.
@@ -284,35 +296,18 @@ class KnownPlan:
         values = self._conditions.values(dimensions)
         if values is None or not self._others.hold(dimensions):
             return None
-        first, second = self._ends
-        numbers = values[first:].tolist()
-        steps, arena_bytes, total, *counts = numbers[: second - first]
-        groups, at = list[tuple[int, ...]](), second - first
-        for group in self._sizes:
-            groups.append(tuple(numbers[at : at + len(group)]))
-            at += len(group)
-        tensors, shapes = groups[: len(self._tensors)], groups[len(self._tensors) :]
-        types = [each.type for each in self._tensors]
-        require_run(lambda: map(packed, types, tensors), counts, total, arena_bytes, steps)
-        inputs = [
-            RunInput(each.name, each.buffer, each.type.numpy, sizes)
-            for each, sizes in zip(self._inputs, tensors, strict=False)
+        numbers = values[self._first :].tolist()
+        shapes = [tuple(numbers[begin:end]) for begin, end in self._spans]
+        first, tensors = len(self._inputs), len(self._tensors)
+        steps, arena_bytes, total = numbers[:3]
+        types = self._types
+        require_run(lambda: map(packed, types, shapes), numbers[3 : 3 + tensors], total, arena_bytes, steps)
+        makers = self.arenas.outputs.makers(zip(shapes[first:tensors], self._output_types, strict=True))
+        contents = [
+            (input.buffer, packed_input(each.at(dimensions), input.type, shapes[input.place]))
+            for input, each in self.computed_numbers
         ]
-        computed = [each.tensor for each in self._outputs]
-        makers = self.arenas.outputs.makers(
-            [(sizes, each.type.numpy) for each, sizes in zip(computed, tensors[len(inputs) :], strict=True)]
-        )
-        outputs = [
-            RunOutput(each.tensor.name, each.tensor.buffer, make, each.type, shape)
-            for each, make, shape in zip(self._outputs, makers, shapes, strict=True)
-        ]
-        contents = {
-            each.name: np.array(
-                [value_at(element, dimensions) for element in each.elements], each.type
-            ).reshape(each.sizes)
-            for each in self._numbers
-        }
-        return KnownRun(self, values, inputs, outputs, contents, steps)
+        return KnownRun(self, values, shapes, makers, contents, steps)
 
     @property
     def footprint(self) -> Footprint:
@@ -330,49 +325,47 @@ class KnownRun:
     Args:
         plan: the plan that it is of.
         values: the values of its expressions.
-        inputs, outputs: the tensors that it reads and computes.
-        numbers: contents of inputs that follow from sizes.
+        shapes: the sizes of tensors, by their places.
+        makers: make the arrays of outputs.
+        numbers: the buffers and contents of inputs that follow from sizes.
         kernel_steps: the kernel steps of a run.
     """
+
+    __slots__ = ("_kernel_steps", "_makers", "_numbers", "_shapes", "_values", "plan")
 
     def __init__(
         self,
         plan: KnownPlan,
         values: IntegerArray,
-        inputs: Sequence[RunInput],
-        outputs: Sequence[RunOutput],
-        numbers: Mapping[str, Array],
+        shapes: Sequence[tuple[int, ...]],
+        makers: Sequence[Callable[[], Array]],
+        numbers: Sequence[tuple[int, Array]],
         kernel_steps: int,
     ) -> None:
-        self.plan, self._values = plan, values
-        self._inputs = [each for each in inputs if each.name not in numbers]
-        self._numbers = [
-            (each.buffer, packed_input(numbers[each.name], each.type, each.sizes))
-            for each in inputs
-            if each.name in numbers
-        ]
-        self._outputs, self._kernel_steps = outputs, kernel_steps
+        self.plan, self._values, self._shapes = plan, values, shapes
+        self._makers, self._numbers, self._kernel_steps = makers, numbers, kernel_steps
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs by name."""
         meter().count("kernel_steps", self._kernel_steps, "one run")
-        instances, held, results = self.plan.instances, list[Array](), dict[str, Any]()
+        plan, shapes = self.plan, self._shapes
+        instances, held, results = plan.instances, list[Array](), dict[str, Any]()
         instance = instances.take(self._values)
         assert instance is not None  # Plans are kept for the CPU alone.
         try:
             bind = instance.bind
-            for input in self._inputs:
-                array = packed_input(inputs[input.name], input.type, input.sizes)
+            for name, buffer, type, place in plan.read:
+                array = packed_input(inputs[name], type, shapes[place])
                 held.append(array)
-                bind(input.buffer, address_of(array))
+                bind(buffer, address_of(array))
             for buffer, array in self._numbers:
                 bind(buffer, address_of(array))
-            for output in self._outputs:
-                array = output.make()
-                bind(output.buffer, address_of(array))
-                if array.shape != output.sizes:
-                    array = array.reshape(output.sizes)
-                results[output.name] = array if array.dtype is output.type else array.view(output.type)
+            for (name, buffer, type, place), make in zip(plan.computed, self._makers, strict=True):
+                array = make()
+                bind(buffer, address_of(array))
+                if array.shape != shapes[place]:
+                    array = array.reshape(shapes[place])
+                results[name] = array if array.dtype is type else array.view(type)
             instance.dispatch()
         finally:
             instances.free.append(instance)
