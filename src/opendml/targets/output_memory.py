@@ -16,7 +16,7 @@ from weakref import ref
 
 import numpy as np
 
-from opendml.targets.memory import LARGE_BYTES, Array, array_maker, bytes_for
+from opendml.targets.memory import LARGE_BYTES, Array, bytes_for
 
 _STEPS = 8
 """Capacities within each power of two. Outputs that grow step by step keep a capacity for many steps."""
@@ -52,7 +52,7 @@ class OutputMemory:
         for sizes, type in tensors:
             size = math.prod(sizes) * type.itemsize
             if size < LARGE_BYTES:
-                made.append(array_maker(sizes, type))
+                made.append(partial(np.empty, sizes, type))
             else:
                 capacity = _capacity(size)
                 total += capacity

@@ -72,7 +72,7 @@ class OnnxModel(Locked):
         self._limits, self._bytes = limits_of(None), facts.held
         self.inputs, self.outputs = facts.inputs, facts.outputs
         self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
-        self._declared = {each.name: each for each in facts.declared}
+        self._declared, self._needed = {each.name: each for each in facts.declared}, set(self.input_names)
         self._opened, self._cache, self._known = opened, cache, known
         self._noted, self._progress = False, progress
         self._met: dict[ExactForm, None] = {}
@@ -437,11 +437,13 @@ class OnnxModel(Locked):
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs of a run after checking that they are complete and as declared."""
-        self._require_known(inputs)
-        given = {name: _checked_input(self._declared[name], content) for name, content in inputs.items()}
-        for name in self.input_names:
-            if name not in given:
-                raise InvalidArgument(f"input {name!r} is missing; {self._known_inputs()}")
+        declared = self._declared
+        if not inputs.keys() <= declared.keys():
+            self._require_known(inputs)
+        given = {name: _checked_input(declared[name], content) for name, content in inputs.items()}
+        if not given.keys() >= self._needed:
+            missing = next(name for name in self.input_names if name not in given)
+            raise InvalidArgument(f"input {missing!r} is missing; {self._known_inputs()}")
         return given
 
     def _require_known(self, names: Iterable[str]) -> None:
