@@ -1,11 +1,11 @@
-"""Times models whose sizes change from run to run, in opendml and ONNX Runtime.
+"""Times models whose sizes change from run to run, in opendml, ONNX Runtime and OpenVINO.
 
 python -m benchmarks.sizes [--case TEXT ...] [--rounds N] [--threads N] [--models FOLDER] [--out FILE]
 
 A case is a model and a list of runs, most of them with sizes that no run had before. Each engine runs the
-list in a process of its own, and the engines alternate. Loading is timed apart. Both get the same values;
-a checksum of the outputs of each run is compared. Models that are exported from PyTorch with random weights
-stay in the folder.
+list in a process of its own, and the engines alternate. Loading is timed apart. All get the same values;
+a checksum of the outputs of each run is compared. OpenVINO runs if it is installed. Models that are exported
+from PyTorch with random weights stay in the folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +30,8 @@ from benchmarks.models.cases import CASES as FIXED
 from benchmarks.models.worker import peak_memory
 
 ROOT = Path(__file__).parents[1]
-ENGINES = ("opendml", "onnxruntime")
+ENGINES = {"opendml": "opendml", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+"""The names of engines in tables, by those of their packages."""
 TOLERANCE = 1e-3
 """The greatest difference of sums of outputs, relative to the sum of their magnitudes."""
 
@@ -253,8 +254,17 @@ def loaded(engine: str, path: Path, threads: int) -> Run:
 
         model = dml.onnx.load(path, dml.Device("cpu", threads=threads))
         return lambda inputs: dict(model(**inputs))
-    from benchmarks.sessions import onnxruntime_session
+    from benchmarks.sessions import onnxruntime_session, openvino_request
 
+    if engine == "openvino":
+        request = openvino_request(str(path), threads)
+        names = [output.get_any_name() for output in request.model_outputs]
+
+        def run(inputs: Arrays) -> Arrays:
+            found = request.infer(inputs, share_inputs=True, share_outputs=False)
+            return dict(zip(names, found.to_tuple(), strict=True))
+
+        return run
     session = onnxruntime_session(str(path), threads)
     names = [output.name for output in session.get_outputs()]
     return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
@@ -282,11 +292,11 @@ def work(engine: str, name: str, path: Path, threads: int) -> dict[str, Any]:
     return {"load": load, "times": times, "sums": sums, "memory": peak_memory()}
 
 
-def compared(case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run a case in both engines, and return medians of what was measured."""
-    path, found = case.model(arguments.models), {engine: list[dict[str, Any]]() for engine in ENGINES}
+def compared(case: Case, engines: Sequence[str], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run a case in several engines, and return medians of what was measured."""
+    path, found = case.model(arguments.models), {engine: list[dict[str, Any]]() for engine in engines}
     for _ in range(arguments.rounds):
-        for engine in ENGINES:
+        for engine in engines:
             task = json.dumps([engine, case.name, str(path), arguments.threads])
             command = [sys.executable, "-m", "benchmarks.sizes", "--task", task]
             variables = {"OMP_NUM_THREADS": str(arguments.threads)}
@@ -294,10 +304,14 @@ def compared(case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
                 command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | variables
             )
             found[engine].append(json.loads(finished.stdout.splitlines()[-1]))
-    first, second = (found[engine][0]["sums"] for engine in ENGINES)
-    differing = [key for key in first if abs(first[key][0] - second[key][0]) > TOLERANCE * first[key][1]]
+    own, *others = (found[engine][0]["sums"] for engine in engines)
+    differing = [
+        key
+        for key, (total, magnitude) in own.items()
+        if any(abs(total - other[key][0]) > TOLERANCE * magnitude for other in others)
+    ]
     result: dict[str, Any] = {"case": case.name, "differing": differing}
-    for engine in ENGINES:
+    for engine in engines:
         rounds = found[engine]
         result[engine] = {
             "load": statistics.median(each["load"] for each in rounds),
@@ -312,14 +326,13 @@ def compared(case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
 COLUMNS = ("load s", "first run ms", "all runs s", "median run ms", "memory MB")
 
 
-def row(result: dict[str, Any]) -> str:
-    """Return a case as a row of the table: opendml / ONNX Runtime."""
-    pairs = [
-        (result["opendml"][key], result["onnxruntime"][key])
-        for key in ("load", "first", "total", "median", "memory")
+def row(result: dict[str, Any], engines: Sequence[str]) -> str:
+    """Return a case as a row of the table, with a number for each engine in a cell."""
+    scales = {"load": 1, "first": 1e3, "total": 1, "median": 1e3, "memory": 1e-6}
+    cells = [
+        " / ".join([f"{result[engine][key] * scale:,.2f}" for engine in engines])
+        for key, scale in scales.items()
     ]
-    scales = (1, 1e3, 1, 1e3, 1e-6)
-    cells = [f"{a * scale:,.2f} / {b * scale:,.2f}" for (a, b), scale in zip(pairs, scales, strict=True)]
     remark = f" outputs differ: {', '.join(result['differing'])}" if result["differing"] else ""
     return f"| {result['case']} | {' | '.join(cells)} |{remark}"
 
@@ -355,12 +368,14 @@ def main() -> None:
         return
     if find_spec("onnxruntime") is None:
         parser.exit(1, "onnxruntime is not installed: make bench installs it\n")
+    engines = [engine for engine in ENGINES if find_spec(engine) is not None]
     arguments.models.mkdir(parents=True, exist_ok=True)
-    head = ["case", *(f"{each}: opendml / ONNX Runtime" for each in COLUMNS)]
+    names = " / ".join([ENGINES[engine] for engine in engines])
+    head = ["case", *(f"{each}: {names}" for each in COLUMNS)]
     lines = [f"| {' | '.join(head)} |", f"|---|{'--:|' * len(COLUMNS)}"]
     for case in CASES:
         if not arguments.case or any(text in case.name for text in arguments.case):
-            lines.append(row(compared(case, arguments)))
+            lines.append(row(compared(case, engines, arguments), engines))
             print(lines[-1], flush=True)
     if arguments.out:
         arguments.out.write_text("\n".join(lines) + "\n")

@@ -17,21 +17,27 @@ doubled (float[n] x) => (float[n] y) { y = Add(x, x) }
 """
 
 
-def test_each_run_of_a_case_is_timed_and_summed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", sizes.ENGINES)
+def test_each_run_of_a_case_is_timed_and_summed(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(engine, reason=f"{sizes.ENGINES[engine]} is not installed")
     path = tmp_path / "model.onnx"
     onnx.save(onnx.parser.parse_model(MODEL), path)
     inputs = {size: {"x": np.full(size, -size, np.float32)} for size in (2, 5, 9)}
     case = sizes.Case("case", lambda folder: path, sizes.in_random_order([2, 5, 9], inputs.__getitem__))
     monkeypatch.setattr(sizes, "CASES", (case,))
-    found = sizes.work("opendml", "case", path, 1)
+    found = sizes.work(engine, "case", path, 1)
     assert len(found["times"]) == 3
     assert sorted(found["sums"].values()) == [[-162.0, 162.0], [-50.0, 50.0], [-8.0, 8.0]]
 
 
-def test_a_row_has_both_engines_and_what_differs() -> None:
+def test_a_row_has_each_engine_and_what_differs() -> None:
     measured = {"load": 0.5, "first": 0.01, "total": 2.0, "median": 0.002, "memory": 3e8}
-    row = sizes.row({"case": "gpt", "differing": ["3: 8"], "opendml": measured, "onnxruntime": measured})
-    assert row == (
+    engines = ("opendml", "onnxruntime", "openvino")
+    result = {"case": "gpt", "differing": ["3: 8"], **dict.fromkeys(engines, measured)}
+    assert sizes.row(result, engines[:2]) == (
         "| gpt | 0.50 / 0.50 | 10.00 / 10.00 | 2.00 / 2.00 | 2.00 / 2.00 | 300.00 / 300.00 |"
         " outputs differ: 3: 8"
     )
+    assert "| 0.50 / 0.50 / 0.50 |" in sizes.row(result, engines)
