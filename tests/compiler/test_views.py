@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -223,6 +224,21 @@ def test_a_window_finds_the_first_of_its_greatest_elements() -> None:
     (kernel,) = kernels_of([found], [array])
     assert kernel.axes == ()
     assert_agrees([found], [array])
+
+
+@pytest.mark.parametrize("reduced", [reduce_maximum, reduce_sum])
+def test_a_window_with_whose_sum_its_elements_are_divided_is_reduced_once(
+    reduced: Callable[[Node, Sequence[int]], Node],
+) -> None:
+    array = np.random.default_rng(7).uniform(1, 2, (2, 70, 19)).astype(np.float32)
+    (x,) = sources(array)
+    groups = permuted(reshaped(sliced(x, (0, 3, 0), (2, 64, 19)), (2, 4, 16, 19)), (0, 2, 1, 3))
+    total = convert(reduced(groups, (1,)), groups.type)
+    (kernel,) = kernels_of([total], [array])
+    assert kernel.axes == ()
+    (kernel,) = kernels_of([groups / total], [array])
+    assert kernel.axes == (1,)
+    assert_agrees([groups / total], [array], rtol=1e-6)
 
 
 def test_large_windows_are_reduced() -> None:

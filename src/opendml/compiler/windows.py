@@ -13,7 +13,7 @@ from itertools import chain, islice, product
 
 from opendml.compiler.bounds import is_bounded
 from opendml.compiler.domains import operand_sizes
-from opendml.compiler.view_algebra import Viewed, above_memory
+from opendml.compiler.view_algebra import IN_MEMORY, Viewed, above_memory
 from opendml.program.functions import (
     equal,
     logical_not,
@@ -37,9 +37,31 @@ MOST_BOUNDED = 4
 def with_windows_unrolled(roots: Sequence[Node], ends_loops: bool = False) -> tuple[Node, ...]:
     """Return the program without reductions of small windows, and fewer if a target `ends_loops`
     (`bounds`)."""
-    if not any(isinstance(node.attribute, View) for node in ordered(roots)):
+    nodes = ordered(roots)
+    if not any(isinstance(node.attribute, View) for node in nodes):
         return tuple(roots)
-    return rebuild(roots, partial(_unrolled, ends_loops=ends_loops))
+    return rebuild(roots, partial(_unrolled, ends_loops=ends_loops), _repeated(nodes))
+
+
+def _repeated(nodes: Sequence[Node]) -> set[int]:
+    """Return the identities of reductions whose results are computed with for each element of a window.
+
+    Softmax and normalizations have such. Unrolled, a kernel would combine the window again for each element:
+    a softmax of 16 elements then takes 7 times as long (Sapphire Rapids).
+    """
+    repeated, wider = set[int](), dict[int, set[int]]()
+    for node in reversed(nodes):
+        axes = wider.get(id(node), set())
+        if node.operation in _COMBINED and isinstance(node.attribute, tuple):
+            if not axes.isdisjoint(node.attribute):
+                repeated.add(id(node))
+        elif node.operation in IN_MEMORY:
+            continue
+        else:
+            for operand in node.operands:
+                broadcast = (axis for axis, size in enumerate(operand.sizes) if size != node.sizes[axis])
+                wider.setdefault(id(operand), set()).update(axes, broadcast)
+    return repeated
 
 
 def _unrolled(node: Node, ends_loops: bool) -> Node:

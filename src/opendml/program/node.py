@@ -562,8 +562,13 @@ def always_needed(roots: Iterable[Node], known: Container[int] = ()) -> set[int]
     return needed
 
 
-def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node, ...]:
-    """Return the graph with `change` applied to every node, operands first; equal nodes become one."""
+def rebuild(
+    roots: Sequence[Node], change: Callable[[Node], Node], kept: Container[int] = ()
+) -> tuple[Node, ...]:
+    """Return the graph with `change` applied to every node, operands first; equal nodes become one.
+
+    Nodes whose identities are `kept` are not changed, only their operands are.
+    """
     unique: dict[tuple[object, ...], Node] = {}
     shared: dict[int, Node] = {}
 
@@ -581,7 +586,9 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
     alive = []  # identities are keys: no node may be collected while this runs
     for node in originals:
         operands = tuple(changed[id(operand)] for operand in node.operands)
-        result = change(node if operands == node.operands else with_operands(node, operands))
+        result = node if operands == node.operands else with_operands(node, operands)
+        if id(node) not in kept:
+            result = change(result)
         alive.append(result)
         if node.origin is not None:
             claim(result, node.origin)
