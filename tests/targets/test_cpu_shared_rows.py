@@ -19,6 +19,7 @@ from opendml.runtime.program import program_of
 from opendml.targets.common.candidates import Estimate
 from opendml.targets.cpu import schedule_elements
 from opendml.targets.cpu.launch import CpuLaunch, query_of
+from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import IMAGE_BYTES, CopiedImage, CpuMode, ElementWalk
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.schedule_elements import ELEMENTS
@@ -27,6 +28,7 @@ from tests.targets.walks import check
 from tests.tolerances import assert_within
 
 Sizes = tuple[int, int]
+LANES = machine().lanes
 
 
 def depthwise(
@@ -104,6 +106,9 @@ FORMS = [
     depthwise((7, 7), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)),
     depthwise((14, 14), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
     depthwise((13, 5), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
+    depthwise((10, 16), (5, 5), (1, 1), (1, 1), (2, 2), (2, 2)),
+    depthwise((9, 15), (3, 4), (2, 2), (1, 2), (0, 1), (1, 4)),
+    depthwise((1, 8), (3, 3), (1, 2), (1, 1), (2, 0), (1, 1)),
     depthwise((23, 40), (5, 3), (1, 3), (2, 1), (3, 0), (0, 2)),
     depthwise((11, 35), (2, 4), (1, 2), (1, 2), (0, 4), (2, 1)),
     depthwise((150, 45), (5, 5), (1, 1), (1, 1), (2, 2), (2, 2)),
@@ -218,6 +223,15 @@ def test_images_with_margins_are_copied_unless_they_are_wide_for_their_windows(
     (launch,) = launches(kernel_of(desc), "blocks of shared rows")
     rows = launch.pattern.walk_as(ElementWalk).shared_rows
     assert (len(rows.planes) if isinstance(rows, CopiedImage) else 0) == planes
+
+
+@pytest.mark.parametrize(("columns", "fits"), [(7, True), (LANES, True), (LANES + 1, False)])
+def test_rows_of_an_image_are_in_vectors_if_they_fit(columns: int, fits: bool) -> None:
+    desc = depthwise((9, columns), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1))
+    (launch,) = launches(kernel_of(desc), "blocks of shared rows")
+    rows = launch.pattern.walk_as(ElementWalk).shared_rows
+    assert isinstance(rows, CopiedImage)
+    assert rows.fits_vectors is fits
 
 
 def test_a_copied_image_fits_for_all_sizes_that_share_launches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from opendml.compiler.kernel import Kernel, number_of
 from opendml.compiler.loops import LoopNest
 from opendml.program.node import Node, Operation, ordered
-from opendml.program.sizes import Size, are_same, greatest, hint_of, is_surely_less, least
+from opendml.program.sizes import Size, are_same, greatest, hint_of, is_surely_less, is_traced, least
+from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import LINE, CopiedImage, ImagePlace
 from opendml.targets.cpu.shared_rows import conditions_of, is_counter, moves_of, moving_alike
 
@@ -61,9 +62,16 @@ def copied_image(kernel: Kernel, nest: LoopNest) -> CopiedImage | None:
         search.bounds,
         _together(list(found.values()), hint_of(nest.rows[0].count)),
         moving_alike(kernel),
+        _fits_vectors(kernel, nest, search),
     )
     size = kernel.loads[next(iter(places))].type.bytes
     return image if image.columns_of(2 * image.together, size) >= _LEAST_COLUMNS else None
+
+
+def _fits_vectors(kernel: Kernel, nest: LoopNest, search: _Search) -> bool:
+    """Return whether rows of the image and of windows fit a vector for all sizes."""
+    image, windows = kernel.loads[search.bounds[1]].offset, nest.inner.count
+    return not (is_traced(image) or is_traced(windows)) and max(image, windows) <= machine().lanes
 
 
 def _together(places: Sequence[ImagePlace], rows: int) -> int:

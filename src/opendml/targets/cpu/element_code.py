@@ -12,7 +12,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, POINTER, Code
-from opendml.targets.cpu.image_loads import ImageLoads
+from opendml.targets.cpu.image_loads import CopiedImageLoads, ImageLoads, ImageRowLoads
 from opendml.targets.cpu.kernel_code import KernelCode, NodeEvaluation, RunningPosition
 from opendml.targets.cpu.loads import (
     At,
@@ -35,8 +35,10 @@ def _block_loads(kernel: KernelCode) -> BlockLoads | None:
         return CrossedLoads(kernel)
     if kernel.pattern.mode is not CpuMode.SHARED_ROWS:
         return None
-    has_image = isinstance(kernel.pattern.walk_as(ElementWalk).shared_rows, CopiedImage)
-    return ImageLoads(kernel) if has_image else SharedLoads(kernel)
+    image = kernel.pattern.walk_as(ElementWalk).shared_rows
+    if not isinstance(image, CopiedImage):
+        return SharedLoads(kernel)
+    return ImageRowLoads(kernel) if image.fits_vectors else CopiedImageLoads(kernel)
 
 
 class ElementCode(KernelCode):
@@ -125,7 +127,10 @@ class ElementCode(KernelCode):
                 loads.begin_row(number)
                 self.store_vector(row, values, index, mask)
 
-        self.store_vectors(rows[0], *columns, store)
+        if isinstance(loads, ImageRowLoads):
+            store(columns[0], self.code.first_lanes(self.builder.sub(columns[1], columns[0])))
+        else:
+            self.store_vectors(rows[0], *columns, store)
 
     def _side_by_side(
         self,

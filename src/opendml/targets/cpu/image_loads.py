@@ -1,4 +1,5 @@
-"""Loads of windows of an image with margins, which is copied to scratch before its rows."""
+"""Loads of windows of an image with margins, which is copied to scratch before its rows, or whose rows are in
+vectors."""
 
 from __future__ import annotations
 
@@ -10,22 +11,17 @@ from opendml.program.node import Node, Operation, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu import ir
-from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.loads import At, LoadsOfRows, Pointers, Range, Values
 from opendml.targets.cpu.pattern import IMAGE_BYTES, LINE, CopiedImage, ElementWalk, ImagePlace
-from opendml.targets.cpu.values import llvm_type
+from opendml.targets.cpu.values import llvm_type, vector_constant
 
 if TYPE_CHECKING:
     from opendml.targets.cpu.kernel_code import KernelCode
 
 
 class ImageLoads(LoadsOfRows):
-    """Loads of windows of an image that is copied to scratch.
-
-    Before the rows of a block, the part of the image that they read is copied in planes. The margins around
-    it are zeros. So windows need no conditions, and no masks behind the last column: what is read there is
-    not stored.
-    """
+    """Loads of windows of an image, whose margins are zeros."""
 
     def __init__(self, kernel: KernelCode) -> None:
         super().__init__(kernel)
@@ -38,31 +34,14 @@ class ImageLoads(LoadsOfRows):
             (number, place) for number, place in enumerate(image.places) if place is not None
         )
         self._type = self.accesses[self._access].type
-        rows, columns = image.reach()
-        self._first = rows[0], columns[0]
-        builder, size, vector = self.builder, I64(self._type.bytes), self._type.bytes * kernel.lanes
-        width = builder.add(self.code.minimum(kernel.block, kernel.inner), I64(len(columns) - 1))
-        chunk = self.code.minimum(kernel.chunk, kernel.row_counts[0])
-        height = builder.add(chunk, I64(len(rows) - 1))
-        self._pitch = builder.mul(width, size)
-        plane = builder.add(builder.mul(height, self._pitch), I64(vector + LINE - 1))
-        self._plane_bytes = builder.and_(plane, I64(-LINE))
-        rests = len(image.planes) * (vector + LINE) + vector
-        self._scratch = kernel.reserve(ScalarType.UINT8, IMAGE_BYTES + rests)
         stride = kernel.parameter(kernel.layout.row_stride(self._access, 0))
-        self._line = builder.sdiv(stride, I64(image.strides[0]))
+        self._line = self.builder.sdiv(stride, I64(image.strides[0]))
         """The bytes from one row of the image to the next."""
-        self._ahead = builder.mul(builder.mul(chunk, I64(image.strides[0])), self._line)
-        """The bytes from the part of the image that a block reads to that of the next block."""
         self._sizes = [kernel.parameter(kernel.layout.offset(each)) for each in image.bounds]
         self.in_order = self._elements()
         """The nodes of elements, each as late as can be."""
         self.lag = self._nodes_of_row()
         """The nodes of a window's row that another row of windows begins with."""
-        self._origin: tuple[ir.Value, ir.Value] = I64(0), I64(0)
-        """The first row and column of the block at hand."""
-        self._rows: dict[tuple[int, int], ir.Value] = {}
-        """The addresses from which rows of planes are read by an index, for the rows at hand."""
 
     def _elements(self) -> list[Node]:
         """Return the nodes of elements in the order of computation: the longest chain of operands first, so
@@ -98,6 +77,47 @@ class ImageLoads(LoadsOfRows):
     def _place_in_image(self, node: Node) -> ImagePlace | None:
         return self._image.places[number_of(node)] if node.operation is Operation.SOURCE else None
 
+    def _first_element(self, pointers: Pointers) -> ir.Value:
+        """Return the address of the first element of the image."""
+        row, column = self._element_of(self._place)
+        before = self.builder.add(self.builder.mul(self._line, I64(row)), I64(column * self._type.bytes))
+        return self.code.offset(pointers[self._access], self.builder.neg(before))
+
+    def _element_of(self, place: ImagePlace) -> tuple[int, int]:
+        """Return the row and the column of the image at a place."""
+        (down, along), (row, column) = self._image.strides, self._image.planes[place.plane]
+        return place.row * down + row, place.column * along + column
+
+
+class CopiedImageLoads(ImageLoads):
+    """Loads of windows of an image that is copied to scratch.
+
+    Before the rows of a block, the part of the image that they read is copied in planes. The margins around
+    it are zeros. So windows need no conditions, and no masks behind the last column: what is read there is
+    not stored.
+    """
+
+    def __init__(self, kernel: KernelCode) -> None:
+        super().__init__(kernel)
+        image, builder = self._image, self.builder
+        rows, columns = image.reach()
+        self._first = rows[0], columns[0]
+        size, vector = I64(self._type.bytes), self._type.bytes * kernel.lanes
+        width = builder.add(self.code.minimum(kernel.block, kernel.inner), I64(len(columns) - 1))
+        chunk = self.code.minimum(kernel.chunk, kernel.row_counts[0])
+        height = builder.add(chunk, I64(len(rows) - 1))
+        self._pitch = builder.mul(width, size)
+        plane = builder.add(builder.mul(height, self._pitch), I64(vector + LINE - 1))
+        self._plane_bytes = builder.and_(plane, I64(-LINE))
+        rests = len(image.planes) * (vector + LINE) + vector
+        self._scratch = kernel.reserve(ScalarType.UINT8, IMAGE_BYTES + rests)
+        self._ahead = builder.mul(builder.mul(chunk, I64(image.strides[0])), self._line)
+        """The bytes from the part of the image that a block reads to that of the next block."""
+        self._origin: tuple[ir.Value, ir.Value] = I64(0), I64(0)
+        """The first row and column of the block at hand."""
+        self._rows: dict[tuple[int, int], ir.Value] = {}
+        """The addresses from which rows of planes are read by an index, for the rows at hand."""
+
     def begin(self) -> None:
         """Clear the planes. If there is one block, the same margins remain."""
         self._clear()
@@ -118,9 +138,7 @@ class ImageLoads(LoadsOfRows):
         is_part = self.builder.icmp_signed("!=", self.kernel.blocks, I64(1))
         with self.builder.if_then(is_part):
             self._clear()
-        row, column = self._element_of(self._place)
-        before = self.builder.add(self.builder.mul(self._line, I64(row)), I64(column * self._type.bytes))
-        image = self.code.offset(pointers[self._access], self.builder.neg(before))
+        image = self._first_element(pointers)
         down = self._image.strides[0]
         for first in sorted({row for row, _ in self._image.planes}):
             planes = [number for number, (row, _) in enumerate(self._image.planes) if row == first]
@@ -230,7 +248,68 @@ class ImageLoads(LoadsOfRows):
             self._found[key] = self.code.load(address, self._type, at.lanes)
         return {id(node): self._found[key]}
 
-    def _element_of(self, place: ImagePlace) -> tuple[int, int]:
-        """Return the row and the column of the image at a place."""
-        (down, along), (row, column) = self._image.strides, self._image.planes[place.plane]
-        return place.row * down + row, place.column * along + column
+
+class ImageRowLoads(ImageLoads):
+    """Loads of windows of an image whose rows fit a vector.
+
+    Each row of the image is loaded once, with zeros outside. The elements of windows are shuffled from there.
+    """
+
+    def __init__(self, kernel: KernelCode) -> None:
+        super().__init__(kernel)
+        self._columns = self._columns_read()
+        self._origin: ir.Value | None = None
+        """The address of the first element of the image."""
+        self._rows: dict[int, tuple[ir.Value, ir.Value]] = {}
+        """The addresses of rows of the image and their masks, by their distance from the first row of the
+        first window."""
+
+    def _columns_read(self) -> ir.Value:
+        """Return the mask of the columns that windows read in the image."""
+        along = self._image.strides[1]
+        seen = [self._element_of(place)[1] for place in self._image.places if place is not None]
+        last = self.builder.mul(self.builder.sub(self.kernel.inner, I64(1)), I64(along))
+        stop = self.code.minimum(self._sizes[1], self.builder.add(last, I64(max(seen) + 1)))
+        before = self.builder.not_(self.code.first_lanes(I64(max(0, min(seen)))))
+        return self.builder.and_(self.code.first_lanes(stop), before)
+
+    def begin_block(self, pointers: Pointers, rows: Range, columns: Range) -> None:
+        """Find the image."""
+        self._origin = self._first_element(pointers)
+
+    def begin_rows(self, row: ir.Value, at_rows: Sequence[tuple[Pointers, Values]]) -> None:
+        """Find the rows of the image that some rows read. Those outside it are masked."""
+        down = self._image.strides[0]
+        read = {
+            self._element_of(place)[0] + number * down
+            for place in self._image.places
+            if place is not None
+            for number in range(len(at_rows))
+        }
+        assert self._origin is not None
+        nothing = ir.zero(self._columns.type)
+        for distance in sorted(read):
+            line = self.builder.add(self.builder.mul(row, I64(down)), I64(distance))
+            is_inside = self.builder.icmp_unsigned("<", line, self._sizes[0])
+            address = self.code.offset(self._origin, self.builder.mul(line, self._line))
+            self._rows[distance] = address, self.builder.select(is_inside, self._columns, nothing)
+
+    def loaded(self, node: Node, at: At, values: Values) -> Values:
+        """Return a load, whose row an earlier load may have found already."""
+        place = self._place_in_image(node)
+        if place is None or at.index is None:
+            return super().loaded(node, at, values)
+        down, along = self._image.strides
+        row, column = self._element_of(place)
+        row += self._row * down
+        if row not in self._found:
+            address, mask = self._rows[row]
+            self._found[row] = self.code.load(address, self._type, at.lanes, mask)
+        if (row, column) not in self._found:
+            read = [column + along * lane for lane in range(at.lanes)]
+            lanes = [each if 0 <= each < at.lanes else at.lanes for each in read]
+            loaded = self._found[row]
+            self._found[row, column] = self.builder.shuffle_vector(
+                loaded, ir.zero(loaded.type), vector_constant(I32, lanes)
+            )
+        return {id(node): self._found[row, column]}

@@ -167,7 +167,8 @@ class CopiedImage:
     """An image with margins whose windows are rows of a kernel.
 
     It is copied to scratch, in planes of every `strides[0]`th row and every `strides[1]`th column. There
-    windows read vectors that follow each other, and zeros outside the image.
+    windows read vectors that follow each other, and zeros outside the image. If its rows fit a vector, they
+    are loaded whole instead, and vectors of windows are shuffled from them.
 
     Attributes:
         strides: the rows and the columns from one window to the next.
@@ -176,6 +177,7 @@ class CopiedImage:
         bounds: the loads whose values are the numbers of rows and columns of the image.
         together: the number of rows of windows that are computed together.
         alike: for each access the first one that moves like it.
+        fits_vectors: rows of the image and of windows fit a vector.
     """
 
     strides: tuple[int, int]
@@ -184,6 +186,7 @@ class CopiedImage:
     bounds: tuple[int, int]
     together: int
     alike: tuple[int, ...]
+    fits_vectors: bool = False
 
     def reach(self, plane: int | None = None) -> tuple[range, range]:
         """Return the rows and the columns that windows of the first row and column read in a plane; None: in
