@@ -113,8 +113,14 @@ def row(module: str) -> int:
     return next(number for number, names in enumerate(ROOMS) if name in names)
 
 
-UNGUARDED = ("opendml.cli", "opendml.frontends.dxdispatch", "opendml.targets.cuda")
-"""Programs, which import before they start threads, and CUDA, which children of forks cannot use."""
+UNGUARDED = (
+    "opendml.cli",
+    "opendml.frontends.dxdispatch",
+    "opendml.targets.cuda",
+    "opendml.targets.cpu.object_code",
+)
+"""Programs, which import before they start threads, CUDA, which children of forks cannot use, and the program
+of workers. Before this process uses the latter, `llvm_library.load` imports LLVM."""
 
 
 def late_imports(node: ast.AST, is_late: bool = False) -> Iterator[int]:

@@ -412,6 +412,44 @@ def test_a_message_without_weights_is_that_of_the_model() -> None:
     assert rest == proto
 
 
+def product_of_constant() -> onnx.ModelProto:
+    """x times a constant node."""
+    nodes = helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(random(K, N), "other name"))
+    return built(nodes, helper.make_node("MatMul", ["x", "w"], ["y"]))
+
+
+def test_large_constants_stay_in_the_file_as_initializers_do(tmp_path: Path) -> None:
+    path, x = tmp_path / "model.onnx", random(3, K)
+    onnx.save(product_of_constant(), path)
+    model = dml_onnx.load(path)
+    assert mapping_of(model._tracer._weights.arrays["w"]) is not None
+    assert same_bits(model(x)["y"], dml_onnx.load(product_of_constant())(x)["y"])
+    model.save(tmp_path / "saved.onnx")
+    assert same_bits(dml_onnx.load(tmp_path / "saved.onnx")(x)["y"], model(x)["y"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda proto: setattr(proto, "ir_version", 3),
+        lambda proto: setattr(proto.graph.input[0], "name", "w"),
+        lambda proto: setattr(proto.graph.node[0], "domain", "other"),
+        lambda proto: setattr(proto.graph.node[0], "op_type", "Other"),
+        lambda proto: proto.graph.node[0].output.append("v"),
+        lambda proto: proto.graph.node[0].attribute.append(helper.make_attribute("value_int", 1)),
+        lambda proto: setattr(proto.graph.node[0].attribute[0], "name", "sparse_value"),
+        lambda proto: proto.graph.node[0].attribute[0].t.dims.append(2),
+    ],
+    ids=["old", "input", "domain", "operator", "outputs", "attributes", "sparse", "too short"],
+)
+def test_other_nodes_stay_in_the_message(change: Callable[[Any], object]) -> None:
+    proto, weights = product_of_constant(), Weights()
+    change(proto)
+    content = proto.SerializeToString()
+    assert without_weights(content, weights) == content
+    assert not weights.arrays
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.targets.cpu import compile_workers, engine, ir, machine_code, planning
+from opendml.targets.cpu import compile_workers, engine, ir, llvm_library, machine_code, planning
 from opendml.targets.cpu.compile_workers import Worker, WorkerLostError, WorkerPool, worker_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.object_code import Effort
@@ -155,7 +155,7 @@ def test_lines_of_assembly_do_not_pile_up(cold: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system lists no mapped pages")
 def test_pages_of_llvm_that_its_loader_has_touched_are_released() -> None:
-    engine._release_library()
+    llvm_library._release()
     resident, is_code = list[int](), False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         if "-" in line.split()[0]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from opendml.targets.cpu.engine import unchanged_parts
+from opendml.targets.cpu.llvm_library import unchanged_parts
 from tests.processes import has_fork
 
 LIBRARY = "/packages/llvmlite/binding/libllvmlite.so"

@@ -1,7 +1,7 @@
 """Constant folding by NumPy, for operators that models use to compute sizes and constants.
 
-The evaluator of the `onnx` package gives the same results. Its 230 modules take 45 ms to import, and it takes
-0.3 ms to prepare a node: 0.1 s for the 420 Constant nodes of a text recognizer.
+The evaluator of the `onnx` package gives the same results. Its 230 modules take 45 ms to import, and 8 MB. It
+takes 0.3 ms to prepare a node: 0.1 s for the 420 Constant nodes of a text recognizer.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Array, array_of
 
 _NUMBERS = "biuf"  # NumPy's kinds of truth values, integers and floats.
+_FIRST_BROADCASTS = 7
+"""The first version of comparisons that broadcasts as NumPy does."""
 
 
 def folds(node: OnnxNode) -> bool:
@@ -56,9 +58,37 @@ def _constant(node: OnnxNode) -> Array | None:
     return None if tensor is None else array_of(tensor)
 
 
+def _constant_of_sizes(node: OnnxNode, sizes: Array) -> Array:
+    tensor = node.attributes.get("value")
+    value = np.zeros(1, np.float32) if tensor is None else array_of(tensor)
+    return np.full(tuple(sizes.tolist()), value.reshape(()), value.dtype)
+
+
+def _equal(node: OnnxNode, a: Array, b: Array) -> Array | None:
+    is_plain = a.dtype == b.dtype and a.dtype.kind in _NUMBERS and node.version >= _FIRST_BROADCASTS
+    return np.asarray(np.equal(a, b)) if is_plain else None
+
+
 def _gather(node: OnnxNode, content: Array, indices: Array) -> Array:
     # NumPy takes one string out of its array.
     return np.asarray(np.take(content, indices, node.attribute("axis")), content.dtype)
+
+
+def _not(node: OnnxNode, content: Array) -> Array:
+    return np.asarray(np.logical_not(content))
+
+
+def _reshape(node: OnnxNode, content: Array, sizes: Array | None = None) -> Array | None:
+    if sizes is None:
+        return None  # An attribute, before version 5.
+    wanted = sizes.tolist()
+    if not node.attributes.get("allowzero"):
+        wanted = [content.shape[place] if size == 0 else size for place, size in enumerate(wanted)]
+    return content.reshape(wanted)
+
+
+def _size(node: OnnxNode, content: Array) -> Array:
+    return np.array(content.size, np.int64)
 
 
 def _slice(
@@ -81,15 +111,37 @@ def _slice(
     return content[tuple(parts)]
 
 
+def _squeeze(node: OnnxNode, content: Array, axes: Array | None = None) -> Array:
+    chosen = node.attributes.get("axes") if axes is None else axes.ravel().tolist()
+    return content.squeeze(None if chosen is None else tuple(chosen))
+
+
+def _transpose(node: OnnxNode, content: Array) -> Array:
+    return content.transpose(node.attributes.get("perm"))
+
+
 def _unsqueeze(node: OnnxNode, content: Array, axes: Array | None = None) -> Array:
     return np.expand_dims(content, tuple(node.attribute("axes") if axes is None else axes.ravel().tolist()))
+
+
+def _where(node: OnnxNode, condition: Array, a: Array, b: Array) -> Array | None:
+    is_plain = a.dtype == b.dtype and a.dtype.kind in _NUMBERS
+    return np.where(condition, a, b) if is_plain else None
 
 
 _FOLDS: dict[str, Callable[..., Array | None]] = {
     "Cast": _cast,
     "Concat": _concat,
     "Constant": _constant,
+    "ConstantOfShape": _constant_of_sizes,
+    "Equal": _equal,
     "Gather": _gather,
+    "Not": _not,
+    "Reshape": _reshape,
+    "Size": _size,
     "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
+    "Where": _where,
 }

@@ -1,7 +1,8 @@
 """Initializers that stay outside of a model's message: in a mapped file, or in the caller's bytes.
 
 The message of a model would hold a copy of each tensor. So files are parsed without the data of large
-initializers. These become arrays over the file, which the system reads on demand and may drop again.
+initializers and constant nodes. These become arrays over the file, which the system reads on demand and may
+drop again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import mmap
 import os
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -32,7 +33,13 @@ _FEWEST_BYTES = 4096
 own."""
 
 # Numbers of fields in ONNX's messages.
-_GRAPH_OF_MODEL, _INITIALIZER_OF_GRAPH, _RAW_DATA_OF_TENSOR = 7, 5, 9
+_GRAPH_OF_MODEL = 7
+_NODE_OF_GRAPH, _INITIALIZER_OF_GRAPH, _INPUT_OF_GRAPH = 1, 5, 11
+_ATTRIBUTE_OF_NODE, _TENSOR_OF_ATTRIBUTE = 5, 5
+_NAME_OF_TENSOR, _RAW_DATA_OF_TENSOR = 8, 9
+
+_FIRST_INITIALIZERS = 4
+"""The first version of the format in which an initializer need not be an input."""
 
 
 @dataclass
@@ -139,52 +146,112 @@ class MappedFile:
 def without_weights(content: Content, weights: Weights) -> bytes:
     """Return a model's message without the data of large initializers, which are added to `weights`.
 
-    Bytes that are no message of a model are returned unchanged.
+    Nodes that are large constants become initializers. Bytes that are no message of a model are returned
+    unchanged.
     """
     view = memoryview(content)
+    with importing:
+        from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
     try:
-        graphs = list(islice(_numbered(view, 0, len(view), _GRAPH_OF_MODEL), 2))
+        graphs = list(islice(_numbered(view, 0, len(view), (_GRAPH_OF_MODEL,)), 2))
         if len(graphs) != 1:
             return bytes(view)  # A parser joins several parts of a graph.
         ((_, _, start, begin, end),) = graphs
         # Runs of unchanged fields are one part, so a file of millions of fields takes no more memory.
         parts: list[bytes | memoryview] = []
         behind = begin
-        for each in _numbered(view, begin, end, _INITIALIZER_OF_GRAPH):
-            tensor = _without_data(content, view, each, weights)
+        taken = _inputs(view, begin, end) if _has_plain_initializers(view, start, end) else None
+        for each in _numbered(view, begin, end, (_NODE_OF_GRAPH, _INITIALIZER_OF_GRAPH)):
+            if each[4] - each[3] < _FEWEST_BYTES:
+                continue
+            if each[0] == _INITIALIZER_OF_GRAPH:
+                tensor = _without_data(content, view, each, weights)
+            else:
+                tensor = None if taken is None else _of_constant(content, view, each, weights, taken)
             if tensor is not None:
                 parts += [view[behind : each[2]], _header(_INITIALIZER_OF_GRAPH, len(tensor)), tensor]
                 behind = each[4]
         parts.append(view[behind:end])
         header = _header(_GRAPH_OF_MODEL, sum(map(len, parts)))
         return b"".join([view[:start], header, *parts, view[end:]])
-    except (LookupError, ValueError):
+    except (DecodeError, LookupError, ValueError):
         weights.arrays.clear()
         return bytes(view)
 
 
-def _without_data(content: Content, view: memoryview, field: WireField, weights: Weights) -> bytes | None:
-    """Return the message of a tensor without its data, which are added to the weights; None: it stays."""
+def _without_data(
+    content: Content, view: memoryview, field: WireField, weights: Weights, name: bytes = b""
+) -> bytes | None:
+    """Return the message of a tensor without its data, which are added to the weights; None: it stays.
+
+    Args:
+        content, view: the bytes.
+        field: the tensor.
+        weights: gets its data.
+        name: the field of another name for it.
+    """
     _, _, _, begin, end = field
-    data = (
-        list(islice(_numbered(view, begin, end, _RAW_DATA_OF_TENSOR), 2))
-        if end - begin >= _FEWEST_BYTES
-        else []
-    )
+    data = list(islice(_numbered(view, begin, end, (_RAW_DATA_OF_TENSOR,)), 2))
     if len(data) != 1:
         return None
     ((_, wire, data_start, data_begin, data_end),) = data
     if wire != LENGTH_DELIMITED or data_end - data_begin < _FEWEST_BYTES:
         return None
-    rest = b"".join([view[begin:data_start], view[data_end:end]])
+    rest = b"".join([view[begin:data_start], view[data_end:end], name])
     with importing:
         from onnx import TensorProto
     tensor = TensorProto.FromString(rest)
     return rest if weights.add(tensor, content, data_begin, data_end - data_begin) else None
 
 
-def _numbered(view: memoryview, begin: int, end: int, number: int) -> Iterator[WireField]:
-    """Yield the fields of one number in the message between two offsets.
+def _of_constant(
+    content: Content, view: memoryview, field: WireField, weights: Weights, inputs: Container[str]
+) -> bytes | None:
+    """Return the message of the tensor of a constant node; see `_without_data`. None: the node stays."""
+    _, _, _, begin, end = field
+    attributes = list(islice(_numbered(view, begin, end, (_ATTRIBUTE_OF_NODE,)), 2))
+    if len(attributes) != 1:
+        return None
+    ((_, _, start, first, last),) = attributes
+    tensors = list(islice(_numbered(view, first, last, (_TENSOR_OF_ATTRIBUTE,)), 2))
+    if len(tensors) != 1:
+        return None
+    with importing:
+        from onnx import AttributeProto, NodeProto
+    (tensor,) = tensors
+    node = NodeProto.FromString(b"".join([view[begin:start], view[last:end]]))
+    attribute = AttributeProto.FromString(b"".join([view[first : tensor[2]], view[tensor[4] : last]]))
+    is_constant = (node.op_type, node.domain, len(node.input), len(node.output)) == ("Constant", "", 0, 1)
+    is_value = attribute.name == "value" and attribute.type == AttributeProto.TENSOR
+    if not (is_constant and is_value) or not node.output[0] or node.output[0] in inputs:
+        return None
+    name = node.output[0].encode()
+    return _without_data(content, view, tensor, weights, _header(_NAME_OF_TENSOR, len(name)) + name)
+
+
+def _has_plain_initializers(view: memoryview, start: int, end: int) -> bool:
+    """Return whether initializers of a model need not be inputs.
+
+    Args:
+        view: the model.
+        start, end: the place of its graph.
+    """
+    with importing:
+        from onnx import ModelProto
+    model = ModelProto.FromString(b"".join([view[:start], view[end:]]))
+    return int(model.ir_version) >= _FIRST_INITIALIZERS
+
+
+def _inputs(view: memoryview, begin: int, end: int) -> set[str]:
+    """Return the names of the inputs of the graph between two offsets."""
+    with importing:
+        from onnx import ValueInfoProto
+    inputs = _numbered(view, begin, end, (_INPUT_OF_GRAPH,))
+    return {ValueInfoProto.FromString(view[each[3] : each[4]].tobytes()).name for each in inputs}
+
+
+def _numbered(view: memoryview, begin: int, end: int, numbers: Container[int]) -> Iterator[WireField]:
+    """Yield the fields of some numbers in the message between two offsets.
 
     Raises:
         ValueError, LookupError: the bytes are no message, or have groups, whose fields are not the message's.
@@ -192,7 +259,7 @@ def _numbered(view: memoryview, begin: int, end: int, number: int) -> Iterator[W
     for each in fields(view, begin, end):
         if each[1] in GROUP_MARKS:
             raise ValueError("a group")
-        if each[0] == number:
+        if each[0] in numbers:
             yield each
 
 

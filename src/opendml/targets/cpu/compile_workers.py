@@ -6,19 +6,16 @@ whose executable is not Python, LLVM runs in this process, on one core.
 
 from __future__ import annotations
 
-import re
-import sys
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
-from pathlib import Path
 from queue import SimpleQueue
 
 from opendml.across_forks import importing
 from opendml.logs import log
-from opendml.targets.cpu import object_code
+from opendml.targets.cpu.llvm_library import can_start_processes, process_command
 from opendml.targets.cpu.machine import CpuMachine
-from opendml.targets.cpu.object_code import ANSWER, EFFORTS, JOB, Effort
+from opendml.targets.cpu.object_code import ANSWER, COMPILE, EFFORTS, JOB, Effort
 
 _FEWEST_KERNELS = 4
 """Missing kernels for which workers are started: fewer are compiled while workers start."""
@@ -28,12 +25,6 @@ _MOST_WORKERS = 16
 """Workers, at most: this process writes assembly for about as many (20 ms a kernel; LLVM takes 50 ms)."""
 _LARGEST_ANSWER = 2**28
 """Bytes of an answer, at most. A Python that prints anything else, such as a wrapper, is no worker."""
-_PYTHON = re.compile(r"python[0-9.]*w?(\.exe)?", re.IGNORECASE)
-_START = (
-    "import sys, runpy; _, program, *path = sys.argv; sys.path[:] = path; "
-    "runpy.run_path(program, run_name='__main__')"
-)
-"""Runs the program of a worker with the import path of this process, without the start files of `site`."""
 
 
 class WorkerLostError(Exception):
@@ -50,10 +41,12 @@ class Worker:
     def __init__(self, machine: CpuMachine) -> None:
         with importing:  # 10 ms, which a process that finds all code in the cache does not pay
             import subprocess
-        command = [sys.executable, "-I", "-S", "-c", _START, object_code.__file__, *filter(None, sys.path)]
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                process_command(COMPILE),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
             )
         except OSError as error:
             raise WorkerLostError(str(error)) from error
@@ -100,7 +93,7 @@ class Worker:
 
 def worker_count(kernels: int, threads: int) -> int:
     """Return the number of workers for a number of kernels; 0: this process compiles them."""
-    if kernels < _FEWEST_KERNELS or threads < 2 or not _PYTHON.fullmatch(Path(sys.executable or "").name):
+    if kernels < _FEWEST_KERNELS or threads < 2 or not can_start_processes():
         return 0
     return min(threads, kernels // _KERNELS_PER_WORKER, _MOST_WORKERS)
 

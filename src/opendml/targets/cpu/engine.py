@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -231,43 +229,3 @@ def kernel_assembly(pattern: CpuPattern) -> str:
 def effort_for(pattern: CpuPattern) -> Effort:
     """Return the optimizations that a kernel needs."""
     return Effort.CLEAN if pattern.mode.name in _CLEANED else Effort.HOIST
-
-
-def _release_library() -> None:
-    """Release the pages of LLVM's library that loading it has touched: 35 MB, 7 of which are needed to link.
-
-    The system maps them again on demand. This works on Linux only, where /proc/self/smaps lists the pages.
-    """
-    with suppress(OSError, AttributeError):
-        madvise = ctypes.CDLL(None).madvise
-        with open("/proc/self/smaps") as lines:
-            for begin, end in unchanged_parts(lines, "libllvmlite"):
-                madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
-
-
-def unchanged_parts(lines: Iterable[str], library: str) -> Iterator[tuple[int, int]]:
-    """Yield the begin and the end of the parts of a library in memory whose pages are all those of its file.
-
-    Pages that the loader has changed are anonymous or swapped out. "Private_Dirty" would not count those that
-    the child of a fork shares with its parent. Parts that may still be written are left out.
-
-    Args:
-        lines: those of /proc/self/smaps.
-        library: the beginning of the name of its file.
-    """
-    part = ""
-    for line in lines:
-        if f"/{library}" in line:
-            addresses, permissions, *_ = line.split()
-            part = "" if "w" in permissions else addresses
-        elif part and line.startswith(("Anonymous:", "Swap:")):
-            if line.split()[1] != "0":
-                part = ""
-            elif line.startswith("Swap:"):
-                begin, end = part.split("-")
-                yield int(begin, 16), int(end, 16)
-                part = ""
-
-
-# Before anything else takes memory, so that the peak of a process does not have these pages.
-_release_library()

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from opendml.across_forks import compiling, importing
 from opendml.late_dataclass import dataclass
 from opendml.logs import log
+from opendml.targets.cpu import llvm_library, object_code
 from opendml.targets.cpu.linker import is_possible
 from opendml.targets.object_cache import read_object, write_object
 
@@ -21,6 +22,8 @@ _PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "stepping", "mic
 """The lines of /proc/cpuinfo that determine what LLVM tells. Others change, as the frequency does."""
 _LLVM = ("__init__.py", "_version.py", os.path.join("binding", "libllvmlite.so"))
 """The files of llvmlite that change with its version."""
+_LONGEST = 20.0
+"""Seconds after which a process that tells of this computer is given up. It takes 0.07."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,26 @@ def host_facts() -> HostFacts:
 
 
 def _told_by_llvm() -> HostFacts:
-    with compiling, importing:
-        import llvmlite
-        import llvmlite.binding as llvm
+    """Return what LLVM tells, in another process if possible, so that this one does not load LLVM."""
+    with compiling:
+        found = _told_elsewhere() if is_possible() and llvm_library.can_start_processes() else None
+        if found is not None:
+            return found
+        llvm_library.load()
+        return HostFacts(**object_code.host_facts())
 
-        features = llvm.get_host_cpu_features().flatten()
-        versions = f"llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
-        return HostFacts(llvm.get_host_cpu_name(), features, llvm.get_process_triple(), versions)
+
+def _told_elsewhere() -> HostFacts | None:
+    """Return what LLVM tells another process. None: that does not work, as if its Python is a wrapper."""
+    with importing:
+        import subprocess
+    try:
+        command = llvm_library.process_command(object_code.TELL)
+        told = subprocess.run(command, capture_output=True, check=True, timeout=_LONGEST)
+        return HostFacts(**json.loads(told.stdout))
+    except (OSError, subprocess.SubprocessError, TypeError, ValueError) as error:
+        log.debug("no process tells the facts of the host: %s", error)
+        return None
 
 
 def _read(key: str) -> HostFacts | None:

@@ -14,22 +14,22 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from opendml.across_forks import compiling, importing
+from opendml.across_forks import compiling
 from opendml.budget import check_time
 from opendml.errors import Unsupported
 from opendml.late_dataclass import dataclass
 from opendml.signals import deferred_signals
+from opendml.targets.cpu import llvm_library, object_code
 from opendml.targets.cpu.bundles import as_one_module, objects_of
 from opendml.targets.cpu.host_facts import host_facts
 from opendml.targets.cpu.linker import linked
 from opendml.targets.cpu.machine import CpuMachine, machine
 from opendml.targets.cpu.native import FUNCTIONS, SCRATCH_SYMBOL, runtime_assembly
+from opendml.targets.cpu.object_code import Effort
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
-
-    from opendml.targets.cpu.object_code import Effort
 
 SYMBOL = "kernel"
 """The name of a kernel's function."""
@@ -148,9 +148,8 @@ def compile_object(
         Unsupported: there is no memory for the compilation.
     """
     require_memory()
-    with importing:
-        from opendml.targets.cpu.object_code import Effort, compiled_object
-    return compiled_object(as_one_module(assembly), effort or Effort.ALL, target or host_target())
+    llvm_library.load()
+    return object_code.compiled_object(as_one_module(assembly), effort or Effort.ALL, target or host_target())
 
 
 def find_kernels(keys: Sequence[str]) -> None:
@@ -232,20 +231,18 @@ def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
     if found is not None:
         return found
     require_memory()
-    with importing:
-        from opendml.targets.cpu.object_code import linked_by_llvm
+    llvm_library.load()
     try:
-        return linked_by_llvm(objects_of(code), symbols, host_target())
+        return object_code.linked_by_llvm(objects_of(code), symbols, host_target())
     except (RuntimeError, ValueError) as error:
         raise Unsupported(f"cpu: the machine code of a kernel cannot be linked: {error}") from error
 
 
 def host_target() -> llvm.TargetMachine:
     """Return LLVM's description of this processor."""
-    with importing:
-        from opendml.targets.cpu.object_code import target_machine
+    llvm_library.load()
     host = machine()
-    return target_machine(host.triple, host.name, host.features)
+    return object_code.target_machine(host.triple, host.name, host.features)
 
 
 def require_memory() -> None:

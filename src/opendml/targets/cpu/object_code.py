@@ -1,22 +1,26 @@
 """From LLVM assembly to object files and linked code, in this process or as the program of a worker process.
 
 llvmlite lets one thread of a process call LLVM at a time. So other cores are used by processes
-(`compile_workers`), which run this file: it imports nothing but llvmlite.
+(`compile_workers`), which run this file: it imports nothing but llvmlite, and that only where it is used.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import signal
 import struct
 import sys
 from collections.abc import Sequence
 from enum import Enum
 from functools import cache
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import llvmlite.binding as llvm
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
 
+COMPILE, TELL = "compile", "tell"
+"""The tasks of the program: compile jobs, and tell what LLVM knows of this computer."""
 JOB = struct.Struct("<qq")
 """The head of a job: the number of its effort, and the bytes of assembly that follow."""
 ANSWER = struct.Struct("<qq")
@@ -40,6 +44,8 @@ EFFORTS = tuple(Effort)
 @cache
 def target_machine(triple: str, name: str, features: str) -> llvm.TargetMachine:
     """Return LLVM's description of a processor of this computer's architecture."""
+    import llvmlite.binding as llvm
+
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(triple)
@@ -48,6 +54,8 @@ def target_machine(triple: str, name: str, features: str) -> llvm.TargetMachine:
 
 def compiled_object(assembly: str, effort: Effort, target: llvm.TargetMachine) -> bytes:
     """Return optimized machine code as an object file."""
+    import llvmlite.binding as llvm
+
     module = llvm.parse_assembly(assembly)
     module.verify()
     builder = llvm.create_pass_builder(target, _options(2 if effort is Effort.ALL else 1))
@@ -69,6 +77,8 @@ def compiled_object(assembly: str, effort: Effort, target: llvm.TargetMachine) -
 
 @cache
 def _options(level: int) -> llvm.PipelineTuningOptions:
+    import llvmlite.binding as llvm
+
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = (
         options.loop_interleaving
@@ -88,6 +98,8 @@ def linked_by_llvm(
     Raises:
         RuntimeError: they cannot be linked. Nothing is left of them.
     """
+    import llvmlite.binding as llvm
+
     builder = llvm.JITLibraryBuilder()
     for each in objects:
         builder.add_object_img(each)
@@ -101,9 +113,24 @@ def linked_by_llvm(
 
 @cache
 def _jit(target: llvm.TargetMachine) -> llvm.LLJIT:
+    import llvmlite.binding as llvm
+
     # It gives an object one piece of memory. RuntimeDyld, LLVM's default, takes one for each section, and
     # ends the process where these lie more than 2 GiB apart.
     return llvm.create_lljit_compiler(target, use_jit_link=True)
+
+
+def host_facts() -> dict[str, str]:
+    """Return the name and the features of this processor, the target triple, and the versions of LLVM."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    return {
+        "name": llvm.get_host_cpu_name(),
+        "features": llvm.get_host_cpu_features().flatten(),
+        "triple": llvm.get_process_triple(),
+        "versions": f"llvmlite {llvmlite.__version__} {llvm.llvm_version_info}",
+    }
 
 
 def serve(given: BinaryIO, answers: BinaryIO) -> None:
@@ -126,4 +153,7 @@ def serve(given: BinaryIO, answers: BinaryIO) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the caller ends its workers.
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    if sys.argv[1] == TELL:
+        print(json.dumps(host_facts()))
+    else:
+        serve(sys.stdin.buffer, sys.stdout.buffer)
