@@ -269,10 +269,11 @@ def _found(name: str) -> Any:
     """Return the object of a public name."""
     if name == "__all__":
         return _public_names()
-    if name in _home_of:
-        home = _home_of[name]
-        if home.startswith("runtime."):
-            import_module("opendml.runtime.loading")  # Registers how models are pickled.
+    home = _home_of.get(name, "")
+    if name == "descs" or (home.startswith("runtime.") and name != "Device"):
+        # Registers how models are pickled, in 0.1 s. A device alone makes none: its operators need `descs`.
+        import_module("opendml.runtime.loading")
+    if home:
         return getattr(import_module(f"opendml.{home}"), name)
     if name in _DATA_TYPES:
         return import_module("opendml.spec.enums").TensorDataType[name]

@@ -615,16 +615,18 @@ import numpy as np, opendml as dml
 x = np.ones((int(sys.argv[2]), 48), np.float32)
 if sys.argv[3] == "load":
     dml.onnx.load(sys.argv[1])(x)
+elif sys.argv[3] == "device":
+    dml.onnx.load(sys.argv[1], dml.Device("cpu", threads=2))(x)
 else:
     options = dml.onnx.SessionOptions()
     options.intra_op_num_threads = 1
     dml.onnx.InferenceSession(sys.argv[1], options).run(None, {"x": x})
-names = "llvmlite", "onnx", "opendml.compiler.fuse", "opendml.runtime.objects.device"
+names = "llvmlite", "onnx", "opendml.compiler.fuse", "opendml.runtime.graphs.model"
 print([name for name in names if name in sys.modules])
 """
 
 
-@pytest.mark.parametrize("kind", ["load", "session"])
+@pytest.mark.parametrize("kind", ["load", "device", "session"])
 def test_no_run_imports_llvm_and_a_known_one_neither_the_onnx_package_nor_the_compiler(
     kind: str, tmp_path: Path
 ) -> None:
@@ -641,5 +643,5 @@ def test_no_run_imports_llvm_and_a_known_one_neither_the_onnx_package_nor_the_co
     first, *others = map(ast.literal_eval, runs)
     # Workers compile, and tell what LLVM knows of this computer.
     llvm = [] if linker.is_possible() else ["llvmlite"]
-    assert first == [*llvm, "onnx", "opendml.compiler.fuse", "opendml.runtime.objects.device"]
+    assert first == [*llvm, "onnx", "opendml.compiler.fuse", "opendml.runtime.graphs.model"]
     assert others == [llvm, llvm]

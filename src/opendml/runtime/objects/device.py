@@ -4,41 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opendml.across_forks import making
+from opendml.across_forks import importing, making
 from opendml.errors import DeviceRemoved, InvalidArgument
 from opendml.locked import Locked
 from opendml.logs import log
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.calls.arguments import validate_tensor
-from opendml.runtime.graphs.base import GraphBase
-from opendml.runtime.graphs.compilable import compilable_of, compilable_of_graph
-from opendml.runtime.graphs.desc import GraphDesc
-from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.runtime.graphs.wiring import graph_of_desc
-from opendml.runtime.memory.host_array import Array, layout_of_array
-from opendml.runtime.objects.binding_table import BindingTable
-from opendml.runtime.objects.bound import Bound, Recording, record
-from opendml.runtime.objects.compiled import CompiledOperator
-from opendml.runtime.objects.dispatchable import Dispatchable
-from opendml.runtime.objects.initializer import OperatorInitializer
 from opendml.runtime.objects.intermediates import Intermediate, debug_callback
 from opendml.runtime.objects.named import Named
-from opendml.runtime.objects.operator import Operator
-from opendml.runtime.objects.recorder import CommandRecorder
-from opendml.runtime.program import layout_of
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name, short_name, value_since
-from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.validator import validate
 from opendml.spec.values import DataTypeLike, as_member, as_plain
 from opendml.spec.wording import shown
 from opendml.targets.backend import require_threads
 from opendml.targets.registry import backend_of
+
+if TYPE_CHECKING:
+    from opendml.runtime.graphs.base import GraphBase
+    from opendml.runtime.graphs.desc import GraphDesc
+    from opendml.runtime.graphs.tensor import GraphTensor
+    from opendml.runtime.memory.host_array import Array
+    from opendml.runtime.objects.binding_table import BindingTable
+    from opendml.runtime.objects.bound import Bound, Recording
+    from opendml.runtime.objects.compiled import CompiledOperator
+    from opendml.runtime.objects.dispatchable import Dispatchable
+    from opendml.runtime.objects.initializer import OperatorInitializer
+    from opendml.runtime.objects.operator import Operator
+    from opendml.runtime.objects.recorder import CommandRecorder
+    from opendml.spec.operator_desc import OperatorDesc
+
+# Methods import what they work with: half of a program's start, 0.1 s, which a known ONNX model that gets a
+# device does not need.
 
 
 class Device(Named, Locked):
@@ -163,6 +162,9 @@ class Device(Named, Locked):
             DeviceRemoved: the device was removed.
         """
         self._require_present()
+        with importing:
+            from opendml.runtime.objects.operator import Operator
+            from opendml.spec.validator import validate
         validate(desc, feature_level=self.feature_level)
         return Operator(self, desc)
 
@@ -181,6 +183,10 @@ class Device(Named, Locked):
             DeviceRemoved: the device was removed.
         """
         self._require_present()
+        with importing:
+            from opendml.runtime.graphs.compilable import compilable_of
+            from opendml.runtime.objects.compiled import CompiledOperator
+            from opendml.runtime.objects.operator import Operator
         if not isinstance(op, Operator):
             raise InvalidArgument(f"compile_operator: {type(op).__name__}; create_operator makes operators")
         if op.device is not self:
@@ -203,6 +209,8 @@ class Device(Named, Locked):
             DeviceRemoved: the device was removed.
         """
         self._require_present()
+        with importing:
+            from opendml.runtime.graphs.wiring import graph_of_desc
         return self._compile_graph(*graph_of_desc(desc, self), flags)
 
     def _compile_graph(
@@ -215,6 +223,9 @@ class Device(Named, Locked):
             InvalidArgument: no outputs, or unknown flags.
         """
         self._require_present()
+        with importing:
+            from opendml.runtime.graphs.compilable import compilable_of_graph
+            from opendml.runtime.objects.compiled import CompiledOperator
         return CompiledOperator(self, compilable_of_graph(graph, outputs), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
@@ -223,6 +234,8 @@ class Device(Named, Locked):
         Raises:
             InvalidArgument, DeviceRemoved: as OperatorInitializer.reset.
         """
+        with importing:
+            from opendml.runtime.objects.initializer import OperatorInitializer
         return OperatorInitializer(self, operators)
 
     def create_binding_table(self, dispatchable: Dispatchable | None = None) -> BindingTable:
@@ -231,6 +244,8 @@ class Device(Named, Locked):
         Raises:
             InvalidArgument, DeviceRemoved: as BindingTable.reset.
         """
+        with importing:
+            from opendml.runtime.objects.binding_table import BindingTable
         return BindingTable(self, dispatchable)
 
     def create_command_recorder(self) -> CommandRecorder:
@@ -240,6 +255,8 @@ class Device(Named, Locked):
             DeviceRemoved: the device was removed.
         """
         self._require_present()
+        with importing:
+            from opendml.runtime.objects.recorder import CommandRecorder
         return CommandRecorder(self)
 
     def execute(self, recorder: CommandRecorder, stream: Any = None) -> None:
@@ -261,6 +278,8 @@ class Device(Named, Locked):
             DeviceRemoved: the device was removed.
         """
         self._require_ready()
+        with importing:
+            from opendml.runtime.objects.recorder import CommandRecorder
         if not isinstance(recorder, CommandRecorder) or recorder.device is not self:
             raise InvalidArgument(f"execute: {type(recorder).__name__}; a recorder of this device is needed")
         recorder._execute(stream)
@@ -292,6 +311,10 @@ class Device(Named, Locked):
             Unsupported: out of memory.
         """
         self._require_present()
+        with importing:
+            from opendml.runtime.calls.arguments import validate_tensor
+            from opendml.runtime.program import layout_of
+            from opendml.spec.tensor_desc import TensorDesc
         tensor = TensorDesc(data_type, sizes)
         validate_tensor("empty", tensor, self.feature_level)
         return self._backend.empty(layout_of(tensor))
@@ -306,6 +329,10 @@ class Device(Named, Locked):
         self._require_present()
         if not isinstance(array, np.ndarray):
             raise InvalidArgument(f"upload: {type(array).__name__}; a NumPy array is needed")
+        with importing:
+            from opendml.runtime.calls.arguments import validate_tensor
+            from opendml.runtime.memory.host_array import layout_of_array
+            from opendml.spec.tensor_desc import TensorDesc
         layout = layout_of_array(array, "upload")
         validate_tensor("upload", TensorDesc(layout.type.data_type, array.shape), self.feature_level)
         return self._backend.upload(array, layout)
@@ -331,6 +358,8 @@ class Device(Named, Locked):
             InvalidArgument: nothing, something of another device, or, on a CUDA device, host memory.
         """
         self._require_present()
+        with importing:
+            from opendml.runtime.objects.bound import record
         return record(self, bound)
 
     def _require_ready(self) -> None:
