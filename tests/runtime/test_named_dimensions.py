@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
+from opendml.compiler import sized
 from opendml.errors import InvalidArgument
 from opendml.program.buckets import ranges_of
 from opendml.runtime.graphs import traced_model
@@ -154,6 +155,18 @@ def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.Monk
         counted.clear()
     assert len(plans_of(model)) >= 3
     np.testing.assert_array_equal(fresh(given["x"])["y"], results["y"])
+
+
+def test_the_values_of_kernels_are_the_same_objects_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["rows", "columns"])
+    weights = dml.activation_softmax1(x, axes=[1])
+    model = graph.compile({"y": dml.cumulative_summation(weights, axis=0)})
+    first, second = values(40, 70), values(5, 9)
+    model(first)
+    monkeypatch.setattr(sized._Replaced, "_node", lambda *_: pytest.fail("values are made again"))
+    results = model(second)["y"]
+    np.testing.assert_allclose(results, exactly(model, {"x": second})["y"], atol=1e-6, rtol=1e-5)
 
 
 def test_few_pixels_have_the_bits_of_their_own_launches_after_a_bucket_of_many() -> None:

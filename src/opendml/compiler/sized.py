@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from operator import is_
 from typing import Any, TypeVar
 
+from opendml.compiler.kernel import Kernel
 from opendml.program.node import Node, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import Size, hint_of, is_traced, value_at
@@ -21,6 +22,23 @@ def plain(data: T) -> T:
     What has no traced sizes stays the same object. No guard is recorded, so this serves choices by speed.
     """
     return _Replaced(hint_of)(data)  # type: ignore[no-any-return]
+
+
+def with_plain_nodes(kernel: Kernel) -> Kernel:
+    """Return a kernel whose values have hints in place of traced sizes of nodes.
+
+    No schedule and no code depends on these sizes, because a kernel has a domain and strides. So values are
+    the same objects for all sizes, and what is known about them is not found out again.
+    """
+    nodes: dict[int, Node] = {}
+    for node in ordered(kernel.values):
+        operands = tuple([nodes[id(each)] for each in node.operands])
+        sizes = tuple(map(hint_of, node.sizes))
+        is_same = all(map(is_, operands, node.operands)) and all(map(is_, sizes, node.sizes))
+        changed = Node(node.operation, node.type, sizes, operands, node.attribute, node.origin)
+        nodes[id(node)] = node if is_same else changed
+    values = tuple([nodes[id(each)] for each in kernel.values])
+    return replace(kernel, values=values)
 
 
 def at_sizes(data: T, sizes: Mapping[str, int]) -> T:
@@ -68,6 +86,12 @@ _PLAIN = frozenset({int, bool, float, str, type(None), frozenset, ScalarType})
 """Types of most data that has no traced numbers in it."""
 
 
+@lru_cache(maxsize=1024)
+def _are_traced(roots: tuple[Node, ...]) -> bool:
+    """Return whether there are traced numbers in nodes that some roots need."""
+    return any(numbers_in(root) for root in roots)
+
+
 class _Replaced:
     """A function that replaces traced numbers within immutable data."""
 
@@ -82,6 +106,8 @@ class _Replaced:
         if is_traced(data):
             return self._value_of(data)
         if kind is tuple:
+            if data and type(data[0]) is Node and not _are_traced(data):
+                return data
             items = [each if type(each) in _PLAIN else self(each) for each in data]
             return data if all(map(is_, items, data)) else tuple(items)
         if kind is dict:

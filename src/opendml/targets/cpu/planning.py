@@ -17,7 +17,7 @@ from opendml.compiler.kernel import KernelProgram, PreparedTensor, Recipe
 from opendml.compiler.memory import aligned
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
-from opendml.compiler.sized import at_sizes, plain
+from opendml.compiler.sized import at_sizes, plain, with_plain_nodes
 from opendml.compiler.stored_kernels import (
     kernels_from_json,
     kernels_to_json,
@@ -94,7 +94,8 @@ class CpuTracedProgram:
 
     def __init__(self, program: Program, threads: int | None, kernels: KernelProgram | None = None) -> None:
         self._program, self._threads = program, threads
-        self._kernels = _fused(program) if kernels is None else kernels
+        kernels = _fused(program) if kernels is None else kernels
+        self._kernels = replace(kernels, kernels=tuple(map(with_plain_nodes, kernels.kernels)))
         self._whole: KernelProgram | None = None
         self._known = _Known()
 
