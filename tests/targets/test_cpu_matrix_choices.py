@@ -13,7 +13,10 @@ import opendml as dml
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.program.node import Operation
 from opendml.targets.common.candidates import Estimate
+from opendml.targets.cpu.contraction import schedule
 from opendml.targets.cpu.contraction.schedule import ProductQuery, chosen_tiles
+from opendml.targets.cpu.contraction.tiles import is_fixed
+from opendml.targets.cpu.contraction.tiling import Instructions
 from opendml.targets.cpu.machine import CpuMachine, assumed
 from opendml.targets.cpu.planning import _fused
 
@@ -125,3 +128,38 @@ def test_estimated_times_are_within_a_factor_of_those_that_were_measured(layer: 
     for in_registers, measured in ((False, layer.vectors), (True, layer.matrices)):
         ratio = measured / (least[in_registers] / CYCLES)
         assert 1 / 1.6 <= ratio <= (1.6 if measured > 200 else 2.5), f"{in_registers}: {ratio:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("layer", "kind", "others"),
+    [
+        (
+            Measured("windows", 0, 0, (64, 56, 64), 3),
+            (Instructions.FMA, True),
+            ["amx_image_tilings", "tilings"],
+        ),
+        (
+            Measured("pixels", 0, 0, (64, 56, 64), 1),
+            (Instructions.AMX_BF16, False),
+            ["tilings", "tilings_in_rows"],
+        ),
+    ],
+    ids=lambda each: getattr(each, "name", None),
+)
+def test_no_other_families_are_made_for_images_of_any_size(
+    layer: Measured, kind: tuple[Instructions, bool], others: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: object) -> None:
+        pytest.fail("families are made that are passed over")
+
+    kernel = layer.kernel()
+    pixels = next(each.columns for each in ProductQuery(kernel, XEON).roles if is_fixed(each.a))
+    made = {
+        (each.family.instructions, each.family.viewed is not None)
+        for each in ProductQuery(kernel, XEON).families
+    }
+    for name in others:
+        monkeypatch.setattr(schedule, name, refused)
+    families = [each.family for each in ProductQuery(kernel, XEON, varying=pixels).families]
+    assert {(each.instructions, each.viewed is not None) for each in families} == {kind} < made
+    assert all(is_fixed(each.roles.a) for each in families)

@@ -272,9 +272,10 @@ def schedule(
         decided = _decisions.get(
             form, (*circumstances, varying, open_dimensions), lambda: _decided(form, table, query)
         )
-        decision = decided.decision
-        with trace.recording() if trace is not None else nullcontext():
-            inner = innermost_loop_of(form, traced)
+        decision, inner = decided.decision, 0
+        if not isinstance(query, ProductQuery) or len(decision.path) > 1:  # Tiles have no loop nest.
+            with trace.recording() if trace is not None else nullcontext():
+                inner = innermost_loop_of(form, traced)
         choice = _Choice(decision.path, decided.windows, inner)
         found = known.find_chosen(own, sizes, choice)
         if found is not None:

@@ -96,6 +96,12 @@ _KINDS = {
     Instructions.AMX_INT8: "matrices",
 }
 
+Kind = tuple[Instructions, bool]
+"""The instructions of tiles, and whether they multiply windows of an image."""
+Kinds = frozenset[Kind]
+_MATRICES, _WINDOWS = Kinds({(Instructions.FMA, False)}), Kinds({(Instructions.FMA, True)})
+_DOTS, _INT8 = Kinds({(Instructions.DOTS, False)}), Kinds({(Instructions.AMX_INT8, False)})
+_IN_AMX = Kinds({(Instructions.AMX_BF16, False), (Instructions.AMX_BF16, True)})
 Found = TypeVar("Found")
 
 
@@ -262,19 +268,35 @@ class ProductQuery:
         """
         if self.still_varying is None or self.still_varying == self.varying:
             return self._usual_families
-        kinds = {_kind(each.family) for each in self._usual_families}
-        with_same_bits = [each for each in self._all_families if _kind(each.family) in kinds]
-        return list(_with_one_layout(with_same_bits, self.still_varying))
-
-    @cached_property
-    def _all_families(self) -> list[Priced]:
-        return list(_all_families(self.roles, self.varying))
+        kinds = frozenset([_kind(each.family) for each in self._usual_families])
+        return self._with_one_layout(self.still_varying, kinds)
 
     @cached_property
     def _usual_families(self) -> list[Priced]:
         """The families if all sizes that vary are traced."""
-        every = self._all_families
-        return every if self.varying is None else list(_with_one_layout(every, self.varying))
+        if self.varying is None:
+            return list(_all_families(self.roles, None))
+        return self._with_one_layout(self.varying)
+
+    def _with_one_layout(self, varying: Collection[int], kinds: Kinds | None = None) -> list[Priced]:
+        """Return the families that pack a constant alike for all sizes of the other operand; all of them if
+        there is none.
+
+        Families are made in the order of preference, because it takes time to make those that are passed
+        over.
+
+        Args:
+            varying: the dimensions whose sizes vary.
+            kinds: the kinds of families that may be taken; None: all.
+        """
+        filters = [] if self.stays_narrow else [each for each in self.roles if is_fixed(each.a)]
+        for preferred in (_windows_in_vectors, _pixels_in_amx):
+            made = [family for roles in filters for family in preferred(roles)]
+            found = [each for each in made if _serves(each, varying) and _meets_many(each.roles, varying)]
+            if found and (kinds is None or _kind(found[0]) in kinds):
+                return list(map(Priced, found))
+        every = list(_all_families(self.roles, self.varying, kinds))
+        return list(_with_one_layout(every, varying))
 
     @cached_property
     def adds_one_way(self) -> bool:
@@ -485,7 +507,7 @@ def estimates(query: ProductQuery) -> Iterator[Estimate[Tiles]]:
         yield from map(priced.estimate, priced.tiles())
 
 
-def _kind(family: Family) -> tuple[Instructions, bool]:
+def _kind(family: Family) -> Kind:
     """Return what the order of sums depends on, unless few rows are read in place.
 
     Which operand is B does not count: a product of float32 has the same bits either way.
@@ -494,19 +516,20 @@ def _kind(family: Family) -> tuple[Instructions, bool]:
 
 
 def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Sequence[Priced]:
-    """Return the families that pack a constant alike for all sizes of the other operand; all of them if there
-    is none."""
+    """Return those of some families that pack a constant alike for all sizes of the other operand; all of
+    them if there is none."""
     families = [each for each in families if _serves(each.family, varying)] or families
     own = [each for each in families if _stores_rows(each.family.roles)]
     if not any(varies(varying, each.family.roles.rows, each.family.roles.columns) for each in own):
         return families
     filters = [each for each in own if is_fixed(each.family.roles.a)]
-    in_amx = [each for each in filters if each.family.instructions.are_amx]
-    in_vectors = [each for each in filters if not each.family.instructions.are_amx]
-    windows = [each for each in in_vectors if each.family.viewed and each.family.blocks]
-    pixels = [each for each in in_amx if not each.family.viewed]
     constant = [each for each in own if is_fixed(each.family.roles.b)]
-    return windows or pixels or filters or constant or families
+    return filters or constant or families
+
+
+def _meets_many(roles: Roles, varying: Collection[int]) -> bool:
+    """Return whether rows or columns vary, and rows of results lie contiguous."""
+    return _stores_rows(roles) and varies(varying, roles.rows, roles.columns)
 
 
 def _serves(family: Family, varying: Collection[int]) -> bool:
@@ -527,28 +550,39 @@ def _stores_rows(roles: Roles) -> bool:
     return is_contiguous(roles.epilogue.stores, roles.columns)
 
 
-def _all_families(every: Sequence[Roles], varying: Varying) -> Iterator[Priced]:
-    """Yield all families of tilings that may compute a kernel's sums of products. A constant that stays
-    narrow is B."""
+def _all_families(every: Sequence[Roles], varying: Varying, kinds: Kinds | None = None) -> Iterator[Priced]:
+    """Yield all families of tilings that may compute a kernel's sums of products, or those of some kinds. A
+    constant that stays narrow is B."""
     for roles in sorted(every, key=lambda each: not stays_narrow(each, varying)):
         stays = steps_of(roles.b) > 1
         if stays_narrow(roles, varying):
             for family in (*tilings(roles, varying), *amx_tilings(roles, is_narrow=True)):
-                yield Priced(family)
+                if kinds is None or _kind(family) in kinds:
+                    yield Priced(family)
             return
-        found = [(stays, tilings(roles, varying)), (False, _amx_tilings(roles))]
+        found = [(_MATRICES, stays, tilings(roles, varying)), (_IN_AMX, False, _amx_tilings(roles))]
         # A constant that is read in place would be in memory twice if other sizes pack it.
         if roles.types[0] is F32 and not stays and (varying is None or not is_fixed(roles.b)):
             # A matrix that all steps multiply by is packed once, for all of them.
-            found += [(False, tilings_in_rows(roles)), (False, tilings_of_dots(roles))]
-        found.append((stays, amx_int8_tilings(roles)))
-        for broadcast, in_images in ((False, image_tilings), (True, broadcast_image_tilings)):
-            viewed = viewed_image(roles, broadcast)
-            if viewed is not None and viewed.depth(DEPTH):
-                found.append((broadcast and bool(roles.outer), in_images(viewed)))
-        for wants_b_ahead, families in found:
-            for family in families:
-                yield Priced(family, wants_b_ahead)
+            found += [(_MATRICES, False, tilings_in_rows(roles)), (_DOTS, False, tilings_of_dots(roles))]
+        found.append((_INT8, stays, amx_int8_tilings(roles)))
+        found.append((_WINDOWS, False, _image_tilings(roles, False)))
+        found.append((_WINDOWS, bool(roles.outer), _image_tilings(roles, True)))
+        for own, wants_b_ahead, families in found:
+            for family in families if kinds is None or own & kinds else ():
+                if kinds is None or _kind(family) in kinds:
+                    yield Priced(family, wants_b_ahead)
+
+
+def _image_tilings(roles: Roles, broadcast: bool) -> Iterator[Family]:
+    """Yield the families of windows of an image in vectors, which are A if they are broadcast."""
+    viewed = viewed_image(roles, broadcast)
+    if viewed is not None and viewed.depth(DEPTH):
+        yield from broadcast_image_tilings(viewed) if broadcast else image_tilings(viewed)
+
+
+def _windows_in_vectors(roles: Roles) -> list[Family]:
+    return [each for each in _image_tilings(roles, False) if each.blocks]
 
 
 def _amx_tilings(roles: Roles) -> Iterator[Family]:
@@ -558,6 +592,10 @@ def _amx_tilings(roles: Roles) -> Iterator[Family]:
     viewed = viewed_image(roles, False, in_bf16=True) if roles.types[0] is F32 else None
     images = [] if viewed is None else list(amx_image_tilings(viewed))
     yield from images or amx_tilings(roles)
+
+
+def _pixels_in_amx(roles: Roles) -> list[Family]:
+    return [each for each in _amx_tilings(roles) if not each.viewed]
 
 
 def any_reduction(kernel: Kernel) -> tuple[int, float]:
