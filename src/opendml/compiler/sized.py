@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from operator import is_
 from typing import Any, TypeVar
 
-from opendml.compiler.kernel import Kernel
+from opendml.compiler.kernel import Access, Kernel
 from opendml.program.node import Node, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import Size, hint_of, is_traced, value_at
@@ -110,6 +110,8 @@ class _Replaced:
                 return data
             items = [each if type(each) in _PLAIN else self(each) for each in data]
             return data if all(map(is_, items, data)) else tuple(items)
+        if kind is Access:
+            return self._access(data)
         if kind is dict:
             return {name: self(each) for name, each in data.items()}
         if kind is Node:
@@ -120,6 +122,14 @@ class _Replaced:
             if type(old) not in _PLAIN and (new := self(old)) is not old:
                 changed[name] = new
         return replace(data, **changed) if changed else data
+
+    def _access(self, access: Access) -> Access:
+        old = access.offset, access.strides, access.steps, access.advance
+        new = offset, strides, steps, advance = tuple(map(self, old))
+        if all(map(is_, new, old)):
+            return access
+        rest = access.fixed, steps, advance, access.four_bit
+        return Access(access.buffer, access.type, offset, strides, *rest)
 
     def _node(self, root: Node) -> Node:
         for node in ordered([root], self._nodes):

@@ -874,7 +874,9 @@ class Size(_Integer):
         return self.__index__().bit_length()
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
+        if self is other or (
+            type(other) is Size and self.polynomial == other.polynomial and self.trace is other.trace
+        ):
             return True
         if type(other) is int and self.trace._answers is None:
             least, greatest = self.trace.range(self.polynomial)

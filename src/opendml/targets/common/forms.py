@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -61,7 +60,9 @@ def form_of(kernel: Kernel, hints: Kernel | None = None) -> tuple[Kernel, ValueB
                 buffers.append(access.buffer)
                 offsets.append(access.offset)
             place = places[tensor]
-            access = replace(access, buffer=place, offset=access.offset - offsets[place])
+            own = access.fixed, access.steps, access.advance, access.four_bit
+            offset = access.offset - offsets[place]
+            access = Access(place, access.type, offset, access.strides, *own)
         result.append(access)
     loads = len(kernel.loads)
     numbers = tuple(range(len(kernel.numbers)))

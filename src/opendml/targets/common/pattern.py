@@ -144,6 +144,8 @@ def key_text(value: object) -> str:
     if isinstance(value, tuple):
         if value and isinstance(value[0], Node):
             return fingerprint(value)
+        if len(value) > 1 and set(map(type, value)) == {int}:
+            return tuple.__repr__(value)
         return f"({', '.join(map(key_text, value))})"
     return repr(value)
 

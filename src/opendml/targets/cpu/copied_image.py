@@ -78,7 +78,7 @@ def _together(places: Sequence[ImagePlace], rows: int) -> int:
     """Return the number of rows that are computed together, so that the fewest vectors are loaded."""
 
     def loads(count: int) -> int:
-        read = {place._replace(row=place.row + number) for place in places for number in range(count)}
+        read = {(plane, row + number, column) for plane, row, column in places for number in range(count)}
         return rows // count * len(read) + rows % count * len(places)
 
     most = min(rows, _MOST_ROWS, max(2, _MOST_LOADS // len(places)))

@@ -379,8 +379,6 @@ def _access_pattern(
         across: whether it may be loaded as a whole tile.
     """
     stride = nest.inner.strides[position]
-    loops = (*nest.groups, *nest.rows, nest.inner)
-    written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
     # A scatter has a whole line of places, even for one element. A changing size may be 1 by a guard.
     count = nest.inner.count
     is_single = (
@@ -411,7 +409,7 @@ def _access_pattern(
         and mode not in _NEVER_STREAMED
         and (step is Step.CONTIGUOUS or width in _STREAMED_WIDTHS)
         and level is Level.ELEMENT
-        and _pays_past_caches(mode, width * nest.inner.count, access.type.bytes, width * written_bytes)
+        and _pays_past_caches(mode, nest, position, width, access.type.bytes)
         and (mode is not CpuMode.SHARED_ROWS or _lie_alike(nest, position, access.type.bytes))
     )
     return CpuAccess(access.type, step, level, streamed, counter=access.buffer is None)
@@ -423,12 +421,14 @@ def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
     return not any(isinstance(each, Size) or each for each in distances)
 
 
-def _pays_past_caches(mode: CpuMode, steps: int, size: int, written_bytes: int) -> bool:
-    """Return whether a result in rows of `steps` elements of `size` bytes should bypass the caches.
+def _pays_past_caches(mode: CpuMode, nest: LoopNest, position: int, width: int, size: int) -> bool:
+    """Return whether a result of elements of `size` bytes should bypass the caches, in a bundle of `width`.
 
     Sizes that change are taken by their hints, since this changes no result.
     """
-    steps, written_bytes = hint_of(steps), hint_of(written_bytes)
+    loops = (*nest.groups, *nest.rows, nest.inner)
+    counts = [hint_of(loop.count) for loop in loops if hint_of(loop.strides[position])]
+    steps, written_bytes = width * hint_of(nest.inner.count), width * math.prod(counts) * size
     if size < _STREAMED_BYTES and (mode.columns or mode is CpuMode.TRANSPOSED):
         return False
     if mode is CpuMode.TRANSPOSED:

@@ -65,10 +65,9 @@ def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
         return
     readings = _Readings(kernel, nest, loads)
     for rows in counts:
-        together = readings.of(rows)
-        distinct = {row[number] for row in together for number in read}
         whole, rest = divmod(loop.count, rows)
-        reads = (whole * len(distinct) + rest * len(read)) / (loop.count * len(read)) if read else 1.0
+        distinct = readings.count_of(rows, read)
+        reads = (whole * distinct + rest * len(read)) / (loop.count * len(read)) if read else 1.0
         yield SharedRows(nest, rows, reads)
 
 
@@ -108,8 +107,12 @@ def _loads(kernel: Kernel, nest: LoopNest) -> dict[int, Node]:
 
 def moving_alike(kernel: Kernel) -> tuple[int, ...]:
     """Return for each access the first one that moves like it."""
-    strides = [access.strides for access in (*kernel.loads, *kernel.stores)]
-    return tuple(strides.index(each) for each in strides)
+    strides = [access.strides for access in kernel.accesses]
+    firsts = {each: number for number, each in reversed(list(enumerate(strides)))}
+    # Expressions may be equal that differ; to compare them takes time.
+    distinct = list(dict.fromkeys(strides))
+    alike = {each: firsts[distinct[distinct.index(each)]] for each in distinct}
+    return tuple([alike[each] for each in strides])
 
 
 class _Readings:
@@ -123,8 +126,12 @@ class _Readings:
         (self._loop,) = nest.rows
         self._others = (*nest.groups, nest.inner)
         self._order = ordered(loads.values())
+        self._guards = [node for node in self._order if node.operation in (Operation.AND, Operation.LESS)]
+        self._known: dict[object, int] = {}
+        self._known_rows: dict[tuple[int, frozenset[int]], dict[int, int]] = {}
         self._attributes = {id(node): repr(node.attribute) for node in self._order}
         self._moves = {number: moves_of(load) for number, load in enumerate(kernel.loads)}
+        self._offsets: dict[tuple[int, int], int] = {}
         changing = set[int]()
         for node in self._order:
             moves = node.operation is Operation.SOURCE and nest.inner.strides[number_of(node)]
@@ -143,32 +150,49 @@ class _Readings:
 
     def of(self, rows: int) -> tuple[tuple[Reading | None, ...], ...]:
         """Return what all loads of the kernel read in each of some rows that are computed together."""
-        numbers: dict[object, int] = {}
+        known: dict[object, int] = {}
         lines: dict[object, list[tuple[int, int]]] = {}
-        ranges: dict[int, tuple[int, int]] = {}
-        found = [self._row(row, rows, numbers, lines, ranges) for row in range(rows)]
+        found = []
+        for row, always in enumerate(self._always(rows)):
+            numbers = self._numbers(row, always, known)
+            readings = {}
+            for number, node in self._loads.items():
+                conditions = [numbers[each] for each in self._conditions[number] if each not in always]
+                line, distance = self._line(number, row, conditions, lines)
+                readings[number] = Reading(numbers[id(node)], line, distance)
+            found.append(readings)
         return tuple(tuple(map(each.get, range(len(self._kernel.loads)))) for each in found)
 
-    def _row(
-        self,
-        row: int,
-        rows: int,
-        known: dict[object, int],
-        lines: dict[object, list[tuple[int, int]]],
-        ranges: dict[int, tuple[int, int]],
-    ) -> dict[int, Reading]:
-        """Return what loads read in one of the rows.
+    def count_of(self, rows: int, loads: Sequence[int]) -> int:
+        """Return the number of different values that some loads read in rows that are computed together."""
+        found = set[int]()
+        for row, always in enumerate(self._always(rows)):
+            numbers = self._known_rows.get((row, always))
+            if numbers is None:
+                numbers = self._known_rows[row, always] = self._numbers(row, always, self._known)
+            found.update([numbers[id(self._loads[each])] for each in loads])
+        return len(found)
+
+    def _always(self, rows: int) -> Iterator[frozenset[int]]:
+        """Yield the identities of conditions that are true in all such rows, for each of some rows."""
+        ranges: dict[int, tuple[int, int]] = {}
+        for row in range(rows):
+            always = set[int]()
+            for node in self._guards:
+                if self._holds(node, row, rows, always, ranges):
+                    always.add(id(node))
+            yield frozenset(always)
+
+    def _numbers(self, row: int, always: Container[int], known: dict[object, int]) -> dict[int, int]:
+        """Return the numbers of the computations of a row, by the identities of their nodes.
 
         Args:
-            row, rows: the row, and the number of rows.
-            known: the numbers of computations.
-            lines: the lines that are read alike: their numbers, and the offsets of their first loads.
-            ranges: the ranges of counters in the first row.
+            row: the row.
+            always: the conditions that are always true.
+            known: the numbers so far.
         """
-        always, numbers = set[int](), dict[int, int]()
+        numbers = dict[int, int]()
         for node in self._order:
-            if self._holds(node, row, rows, always, ranges):
-                always.add(id(node))
             parts = tuple([numbers[id(each)] for each in node.operands if id(each) not in always])
             if node.operation is Operation.AND and len(parts) == 1:
                 numbers[id(node)] = parts[0]
@@ -179,12 +203,7 @@ class _Readings:
                 attribute = self._offset(number, row), *self._moves[number]
             key = node.operation, node.type, attribute, parts
             numbers[id(node)] = known.setdefault(key, len(known))
-        result = {}
-        for number, node in self._loads.items():
-            conditions = [numbers[each] for each in self._conditions[number] if each not in always]
-            line, distance = self._line(number, row, conditions, lines)
-            result[number] = Reading(numbers[id(node)], line, distance)
-        return result
+        return numbers
 
     def _line(
         self, number: int, row: int, conditions: Sequence[int], lines: dict[object, list[tuple[int, int]]]
@@ -236,7 +255,11 @@ class _Readings:
 
     def _offset(self, number: int, row: int) -> int:
         """Return the offset of a load in a row."""
-        return self._kernel.loads[number].offset + row * self._loop.strides[number]
+        offset = self._offsets.get((number, row))
+        if offset is None:
+            offset = self._kernel.loads[number].offset + row * self._loop.strides[number]
+            self._offsets[number, row] = offset
+        return offset
 
 
 def moves_of(load: Access) -> tuple[object, ...]:
