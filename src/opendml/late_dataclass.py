@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from operator import attrgetter
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass"]
@@ -47,7 +48,12 @@ def _init_of(of: type) -> Any:
             given = given if each.init else default
         elif not each.init:
             continue
-        lines.append(f" set_field(self, {name!r}, {given})")
+        slot = getattr(of, name, None)
+        if isinstance(slot, MemberDescriptorType):  # Takes 0.6 of the time.
+            scope[f"set_{name}"] = slot.__set__
+            lines.append(f" set_{name}(self, {given})")
+        else:
+            lines.append(f" set_field(self, {name!r}, {given})")
         if each.init:
             (keywords if each.kw_only else positional).append(parameter)
     if hasattr(of, "__post_init__"):
