@@ -99,9 +99,9 @@ def test_all_sizes_share_one_packed_form_of_large_weights(make: Callable[[], onn
     assert K * N * 4 <= one < 1.2 * K * N * 4
     for rows in (*SIZES[1:], 65):
         model(random(rows, K))
-    # In matrix registers many rows are multiplied by pieces of weights, half as large again: a second form.
-    # Up to 64 rows read weights of this size in vectors.
-    assert packed_bytes(model) < 2.7 * one if machine().has("amx-tile") else packed_bytes(model) == one
+    # Many rows split weights of this size for matrix registers where they lie, which is a second form.
+    # Up to 64 rows read them in vectors.
+    assert packed_bytes(model) < 2.2 * one if machine().has("amx-tile") else packed_bytes(model) == one
     most = packed_bytes(model)
     for rows in (3, 12, 24, 64):
         model(random(rows, K))

@@ -16,7 +16,7 @@ from opendml.targets.common.candidates import Estimate
 from opendml.targets.cpu.contraction import schedule
 from opendml.targets.cpu.contraction.schedule import ProductQuery, chosen_tiles
 from opendml.targets.cpu.contraction.tiles import is_fixed
-from opendml.targets.cpu.contraction.tiling import Instructions
+from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.machine import CpuMachine, assumed
 from opendml.targets.cpu.planning import _fused
 
@@ -163,3 +163,20 @@ def test_no_other_families_are_made_for_images_of_any_size(
     families = [each.family for each in ProductQuery(kernel, XEON, varying=pixels).families]
     assert {(each.instructions, each.viewed is not None) for each in families} == {kind} < made
     assert all(is_fixed(each.roles.a) for each in families)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "storage"),
+    [
+        ((128, 3072, 768), Storage.PACKED),
+        ((512, 768, 3072), Storage.PACKED),
+        ((4096, 768, 768), Storage.PACKED),
+        ((512, 256, 256), Storage.AHEAD),
+    ],
+)
+def test_constants_of_no_cache_are_split_by_each_item(sizes: tuple[int, int, int], storage: Storage) -> None:
+    """In bfloat16 parts they would have 1.5 times the bytes. Those that a cache holds are split once."""
+    answer = chosen_tiles(ProductQuery(Measured("", 0, 0, sizes).kernel(), XEON))
+    assert isinstance(answer, Estimate)
+    assert answer.choice.instructions.are_amx
+    assert answer.choice.b is storage

@@ -102,6 +102,7 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
     if n < _fewest_beside(roles.a) or m < _fewest_beside(roles.b):
         return
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
+    are_split_again = [_is_far_constant(each) for each in (roles.a, roles.b)]
     begun = -(-k // PRODUCTS_IN_REGISTERS) * _ROW_SPLIT
     a_work = groups_of(roles, roles.a) * m * (k * (a + _STORED_AHEAD) / lanes + begun)
     b_work = groups_of(roles, roles.b) * n * k * (b + _STORED_AHEAD) / lanes
@@ -128,8 +129,10 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
                 yield item + a_packed + b_packed, Storage.PACKED, Storage.NARROW, 0.0
                 return
             yield item + a_packed + b_packed, Storage.PACKED, Storage.PACKED, 0.0
-            yield item + a_fetched + b_packed, Storage.AHEAD, Storage.PACKED, a_work
-            yield item + a_packed + b_fetched, Storage.PACKED, Storage.AHEAD, b_work
+            if not are_split_again[0]:
+                yield item + a_fetched + b_packed, Storage.AHEAD, Storage.PACKED, a_work
+            if not are_split_again[1]:
+                yield item + a_packed + b_fetched, Storage.PACKED, Storage.AHEAD, b_work
 
         least = outer * _tile_count(micro, m, n) * tile
         return Family(roles, Instructions.AMX_BF16, micro, least, _blocks(m, n, micro), ways)
@@ -140,12 +143,20 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
 def _fewest_beside(part: Kernel) -> int:
     """Return the fewest rows or columns that an operand meets in AMX, whatever their own number needs.
 
-    No core's cache holds some constants, and their bfloat16 parts have 1.5 times the bytes. BERT-base takes
-    0.45 of the time in vectors with 16 tokens, 0.6 with 55, 0.8 with 64, and 1.0 with 100 (two cores of a
-    Sapphire Rapids).
+    In vectors BERT-base takes 0.45 of the time with 16 tokens, 0.6 with 55, and 1.0 with 100. This was
+    measured with constants in bfloat16 parts, on two cores of a Sapphire Rapids.
     """
-    is_far_constant = is_fixed(part) and steps_of(part) == 1 and far_cycles(part, part.loads) > 0
-    return _FEW_BESIDE_FAR + 1 if is_far_constant else 1
+    return _FEW_BESIDE_FAR + 1 if _is_far_constant(part) else 1
+
+
+def _is_far_constant(part: Kernel) -> bool:
+    """Return whether an operand is a constant that no core's cache holds.
+
+    Each item splits what it reads of it. Parts that are packed ahead have 1.5 times the bytes, in memory and
+    on the way from there. Without them BERT-base takes 0.93 of the time with 128 tokens, 0.94 with 512, and
+    ViT 0.91 (two cores of a Sapphire Rapids).
+    """
+    return is_fixed(part) and steps_of(part) == 1 and far_cycles(part, part.loads) > 0
 
 
 def fewest_in_amx(roles: Roles) -> int:
