@@ -17,7 +17,7 @@ from opendml.program.sizes import is_traced
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.common.candidates import Estimate
-from opendml.targets.cpu import schedule_elements
+from opendml.targets.cpu import schedule_elements, shared_rows
 from opendml.targets.cpu.launch import CpuLaunch, query_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import IMAGE_BYTES, CopiedImage, CpuMode, ElementWalk
@@ -288,3 +288,16 @@ def test_rows_together_are_streamed_where_all_lie_alike(data_type: dml.TensorDat
         (taken,) = schedule(kernel_of(desc))
         assert any(store.streamed for store in taken.pattern.stores)
         check(desc, dml.Device("cpu"))
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1), (1, 2)])
+def test_values_are_counted_as_they_are_shared(strides: Sizes) -> None:
+    kernel = kernel_of(depthwise((19, 23), (3, 5), strides, (1, 1), (1, 2), (1, 2)))
+    nest = query_of(kernel).nest
+    loads = shared_rows._loads(kernel, nest)
+    for each in shared_rows._nests(kernel, nest):
+        counted = shared_rows._Readings(kernel, each, loads)
+        for rows in (4, 2, 3):
+            readings = shared_rows._Readings(kernel, each, loads).of(rows)
+            values = {row[number] for row in readings for number in loads}
+            assert counted.count_of(rows, list(loads)) == len(values)

@@ -124,9 +124,10 @@ class _Replaced:
         return replace(data, **changed) if changed else data
 
     def _access(self, access: Access) -> Access:
-        old = access.offset, access.strides, access.steps, access.advance
-        new = offset, strides, steps, advance = tuple(map(self, old))
-        if all(map(is_, new, old)):
+        strides = self(access.strides)
+        old = access.offset, access.steps, access.advance
+        new = offset, steps, advance = [each if type(each) is int else self(each) for each in old]
+        if strides is access.strides and all(map(is_, new, old)):
             return access
         rest = access.fixed, steps, advance, access.four_bit
         return Access(access.buffer, access.type, offset, strides, *rest)

@@ -133,14 +133,15 @@ def key_text(value: object) -> str:
 
     Graphs are equal whatever their sizes.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind is int or kind is bool:
         return repr(value)
     if isinstance(value, Enum):
         return value._name_  # `name` is a descriptor, which takes ten times as long.
-    if is_dataclass(value):
-        parts = [key_text(getattr(value, name)) for name in _names(value.__class__)]
-        return f"{value.__class__.__name__}({', '.join(parts)})"
+    names = _names(kind)
+    if names is not None:
+        parts = [key_text(getattr(value, name)) for name in names]
+        return f"{kind.__name__}({', '.join(parts)})"
     if isinstance(value, tuple):
         if value and isinstance(value[0], Node):
             return fingerprint(value)
@@ -151,5 +152,6 @@ def key_text(value: object) -> str:
 
 
 @cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple([each.name for each in fields(kind)])
+def _names(kind: type[Any]) -> tuple[str, ...] | None:
+    """Return the names of the fields of a dataclass; None for other classes."""
+    return tuple([each.name for each in fields(kind)]) if is_dataclass(kind) else None

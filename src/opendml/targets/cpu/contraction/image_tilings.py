@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
@@ -150,10 +150,16 @@ def broadcast_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
 def _block_lines(viewed: ViewedImage) -> Iterator[int]:
     """Yield the numbers of rows of windows that a block may have, from one on."""
     groups = min(viewed.depth(DEPTH), viewed.roles.k_groups)
-    for lines in sorted({-(-viewed.height // parts) for parts in range(1, viewed.height + 1)}):
+    for lines in _even_parts(viewed.height):
         if viewed.elements(lines, groups) > viewed.image.elements:
             return
         yield lines
+
+
+@lru_cache(maxsize=256)
+def _even_parts(count: int) -> list[int]:
+    """Return the size of the largest part of a count that is divided evenly, for each number of parts."""
+    return sorted({-(-count // parts) for parts in range(1, count + 1)})
 
 
 def image_cycles(viewed: ViewedImage) -> Callable[[int], float]:

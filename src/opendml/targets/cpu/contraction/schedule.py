@@ -30,6 +30,7 @@ from opendml.targets.cpu.contraction.roles import Roles, Varying, roles_of, vari
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     ITEMS,
+    Division,
     Family,
     TileChoice,
     Tiles,
@@ -138,9 +139,17 @@ class Priced:
         """True if an operand stays the same in all steps of a recurrence."""
         return self.stays or steps_of(self.family.roles.a) > 1
 
+    @cached_property
+    def _divisions(self) -> list[Division]:
+        return self.family.divisions()
+
     def tiles(self, worth: Worth = _always) -> Iterator[Tiles]:
         """Yield the tiles that are worth it."""
-        for tiles in self.family.divisions(worth):
+        for division in self._divisions:
+            rows, columns, cycles, *_ = division
+            if not worth(cycles, rows, columns):
+                continue
+            tiles = self.family.tiles(division)
             yield tiles
             if self.b_ahead and tiles.packed_ahead is None:
                 yield self.b_ahead.of(tiles)

@@ -189,6 +189,8 @@ nothing."""
 BlockWay = tuple[float, Storage, Storage, float]
 """The cycles of a block, where A and B are stored, and the cycles of all threads to pack one of them ahead.
 It is a plain tuple, because a search makes thousands."""
+Division = tuple[int, int, float, Storage, Storage, float]
+"""The rows and columns of blocks, and a `BlockWay`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +215,13 @@ class Family:
         """True if A is windows of an image."""
         return self.viewed is not None and self.viewed.broadcast
 
-    def divisions(self, worth: Worth) -> Iterator[Tiles]:
-        """Yield the divisions that are worth it."""
-        for rows, columns in self.blocks:
-            for cycles, a, b, work in self.ways(rows, columns):
-                if worth(cycles, rows, columns):
-                    block = rows, columns, cycles, a, b, work
-                    yield Tiles(self.roles, self.instructions, self.micro, *block, self.viewed)
+    def divisions(self) -> list[Division]:
+        """Return all divisions."""
+        return [(*block, *way) for block in self.blocks for way in self.ways(*block)]
+
+    def tiles(self, division: Division) -> Tiles:
+        """Return the tiles of a division."""
+        return Tiles(self.roles, self.instructions, self.micro, *division, self.viewed)
 
 
 def steps_of(part: Kernel) -> int:
