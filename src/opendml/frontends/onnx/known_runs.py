@@ -84,13 +84,13 @@ class BoundTensor(NamedTuple):
         name: its name in the model.
         buffer: the number of its buffer.
         type: its type: of an input in the graph, of an output in the model.
-        place: the place of its sizes among those of a run.
+        number: the number of its sizes among the `shapes` of a run.
     """
 
     name: str
     buffer: int
     type: np.dtype[Any]
-    place: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -268,24 +268,26 @@ class KnownPlan:
         own, counts = list(executable.sizes), [math.prod(each.sizes) for each in self._tensors]
         total = sum([count * each.type.bytes for count, each in zip(counts, self._tensors, strict=True)])
         needs = [self._steps, executable.temporary_bytes, total, *counts]
+        # Sizes of tensors in the graph come first, then those of outputs in the model.
         groups = [*[each.sizes for each in self._tensors], *[each.sizes for each in self._outputs]]
         ends = list(accumulate(map(len, groups), initial=len(needs)))
         self._first, self._spans = len(own), list(pairwise(ends))
         self._conditions = Conditions(
             self._guards, [*own, *needs, *[size for each in groups for size in each]]
         )
+        inputs = [
+            BoundTensor(each.name, each.buffer, each.type.numpy, number)
+            for number, each in enumerate(self._inputs)
+        ]
         contents = {each.name: each for each in self._numbers}
-        inputs, outputs = [
-            [BoundTensor(each.name, each.buffer, each.type.numpy, place) for place, each in enumerate(some)]
-            for some in (self._inputs, [each.tensor for each in self._outputs])
-        ]
         self.read = [each for each in inputs if each.name not in contents]
-        self.computed_numbers = [(each, contents[each.name]) for each in inputs if each.name in contents]
-        first = len(self._tensors)
+        """The inputs of runs that callers give."""
+        self._computed_inputs = [(each, contents[each.name]) for each in inputs if each.name in contents]
         self.computed = [
-            each._replace(type=output.type, place=first + each.place)
-            for each, output in zip(outputs, self._outputs, strict=True)
+            BoundTensor(each.tensor.name, each.tensor.buffer, each.type, number)
+            for number, each in enumerate(self._outputs, len(self._tensors))
         ]
+        """The outputs of runs. Their sizes are those in the model."""
 
     def at(self, dimensions: Mapping[str, int]) -> KnownRun | None:
         """Return the run of a started plan for some sizes. None: they do not meet the guards.
@@ -298,14 +300,14 @@ class KnownPlan:
             return None
         numbers = values[self._first :].tolist()
         shapes = [tuple(numbers[begin:end]) for begin, end in self._spans]
-        first, tensors = len(self._inputs), len(self._tensors)
+        inputs, tensors = len(self._inputs), len(self._tensors)
         steps, arena_bytes, total = numbers[:3]
         types = self._types
         require_run(lambda: map(packed, types, shapes), numbers[3 : 3 + tensors], total, arena_bytes, steps)
-        makers = self.arenas.outputs.makers(zip(shapes[first:tensors], self._output_types, strict=True))
+        makers = self.arenas.outputs.makers(zip(shapes[inputs:tensors], self._output_types, strict=True))
         contents = [
-            (input.buffer, packed_input(each.at(dimensions), input.type, shapes[input.place]))
-            for input, each in self.computed_numbers
+            (input.buffer, packed_input(each.at(dimensions), input.type, shapes[input.number]))
+            for input, each in self._computed_inputs
         ]
         return KnownRun(self, values, shapes, makers, contents, steps)
 
@@ -325,7 +327,7 @@ class KnownRun:
     Args:
         plan: the plan that it is of.
         values: the values of its expressions.
-        shapes: the sizes of tensors, by their places.
+        shapes: the sizes of tensors in the graph, and then those of outputs in the model.
         makers: make the arrays of outputs.
         numbers: the buffers and contents of inputs that follow from sizes.
         kernel_steps: the kernel steps of a run.
@@ -354,17 +356,17 @@ class KnownRun:
         assert instance is not None  # Plans are kept for the CPU alone.
         try:
             bind = instance.bind
-            for name, buffer, type, place in plan.read:
-                array = packed_input(inputs[name], type, shapes[place])
+            for name, buffer, type, number in plan.read:
+                array = packed_input(inputs[name], type, shapes[number])
                 held.append(array)
                 bind(buffer, address_of(array))
             for buffer, array in self._numbers:
                 bind(buffer, address_of(array))
-            for (name, buffer, type, place), make in zip(plan.computed, self._makers, strict=True):
+            for (name, buffer, type, number), make in zip(plan.computed, self._makers, strict=True):
                 array = make()
                 bind(buffer, address_of(array))
-                if array.shape != shapes[place]:
-                    array = array.reshape(shapes[place])
+                if array.shape != shapes[number]:
+                    array = array.reshape(shapes[number])
                 results[name] = array if array.dtype is type else array.view(type)
             instance.dispatch()
         finally:
