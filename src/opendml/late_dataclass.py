@@ -49,9 +49,9 @@ def _init_of(of: type) -> Any:
         elif not each.init:
             continue
         slot = getattr(of, name, None)
-        if isinstance(slot, MemberDescriptorType):  # Takes 0.6 of the time.
-            scope[f"set_{name}"] = slot.__set__
-            lines.append(f" set_{name}(self, {given})")
+        if isinstance(slot, MemberDescriptorType):  # An object is made in 0.6 of the time.
+            scope[f"slot_{name}"] = slot.__set__
+            lines.append(f" slot_{name}(self, {given})")
         else:
             lines.append(f" set_field(self, {name!r}, {given})")
         if each.init:

@@ -16,7 +16,7 @@ from opendml.frontends.onnx.values import Array, array_of
 
 _NUMBERS = "biuf"  # NumPy's kinds of truth values, integers and floats.
 _FIRST_BROADCASTS = 7
-"""The first version of comparisons that broadcasts as NumPy does."""
+"""The first version of the operator set whose comparisons broadcast as NumPy does."""
 
 
 def folds(node: OnnxNode) -> bool:

@@ -22,6 +22,7 @@ Dimensions = dict[str, int]
 """The values of traced dimensions in a run, by name."""
 
 _ARRAYS = (np.ndarray, DeviceTensor)
+"""The classes of arrays that have forms. A union of them would be made anew for each input."""
 
 
 class RunForms:

@@ -160,14 +160,14 @@ def without_weights(content: Content, weights: Weights) -> bytes:
         # Runs of unchanged fields are one part, so a file of millions of fields takes no more memory.
         parts: list[bytes | memoryview] = []
         behind = begin
-        taken = _inputs(view, begin, end) if _has_plain_initializers(view, start, end) else None
+        inputs = _inputs(view, begin, end) if _has_plain_initializers(view, start, end) else None
         for each in _numbered(view, begin, end, (_NODE_OF_GRAPH, _INITIALIZER_OF_GRAPH)):
             if each[4] - each[3] < _FEWEST_BYTES:
                 continue
             if each[0] == _INITIALIZER_OF_GRAPH:
                 tensor = _without_data(content, view, each, weights)
             else:
-                tensor = None if taken is None else _of_constant(content, view, each, weights, taken)
+                tensor = None if inputs is None else _of_constant(content, view, each, weights, inputs)
             if tensor is not None:
                 parts += [view[behind : each[2]], _header(_INITIALIZER_OF_GRAPH, len(tensor)), tensor]
                 behind = each[4]
@@ -188,7 +188,7 @@ def _without_data(
         content, view: the bytes.
         field: the tensor.
         weights: gets its data.
-        name: the field of another name for it.
+        name: a field with another name for it, which replaces its own.
     """
     _, _, _, begin, end = field
     data = list(islice(_numbered(view, begin, end, (_RAW_DATA_OF_TENSOR,)), 2))
@@ -207,7 +207,8 @@ def _without_data(
 def _of_constant(
     content: Content, view: memoryview, field: WireField, weights: Weights, inputs: Container[str]
 ) -> bytes | None:
-    """Return the message of the tensor of a constant node; see `_without_data`. None: the node stays."""
+    """Return the message of a large constant node as an initializer, as `_without_data` does; None: the node
+    stays."""
     _, _, _, begin, end = field
     attributes = list(islice(_numbered(view, begin, end, (_ATTRIBUTE_OF_NODE,)), 2))
     if len(attributes) != 1:

@@ -127,7 +127,7 @@ class ElementCode(KernelCode):
                 loads.begin_row(number)
                 self.store_vector(row, values, index, mask)
 
-        if isinstance(loads, ImageRowLoads):
+        if isinstance(loads, ImageRowLoads):  # A row of windows is one vector.
             store(columns[0], self.code.first_lanes(self.builder.sub(columns[1], columns[0])))
         else:
             self.store_vectors(rows[0], *columns, store)

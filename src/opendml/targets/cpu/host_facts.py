@@ -66,7 +66,7 @@ def _told_by_llvm() -> HostFacts:
 
 
 def _told_elsewhere() -> HostFacts | None:
-    """Return what LLVM tells another process. None: that does not work, as if its Python is a wrapper."""
+    """Return what LLVM tells another process. None: it does not answer, as if its Python is a wrapper."""
     with importing:
         import subprocess
     try:

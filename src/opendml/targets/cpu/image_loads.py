@@ -1,4 +1,4 @@
-"""Loads of windows of an image with margins, which is copied to scratch before its rows, or whose rows are in
+"""Loads of windows of an image with margins. A block copies the image to scratch, or holds its rows in
 vectors."""
 
 from __future__ import annotations
@@ -267,14 +267,14 @@ class ImageRowLoads(ImageLoads):
     def _columns_read(self) -> ir.Value:
         """Return the mask of the columns that windows read in the image."""
         along = self._image.strides[1]
-        seen = [self._element_of(place)[1] for place in self._image.places if place is not None]
+        read = [self._element_of(place)[1] for place in self._image.places if place is not None]
         last = self.builder.mul(self.builder.sub(self.kernel.inner, I64(1)), I64(along))
-        stop = self.code.minimum(self._sizes[1], self.builder.add(last, I64(max(seen) + 1)))
-        before = self.builder.not_(self.code.first_lanes(I64(max(0, min(seen)))))
+        stop = self.code.minimum(self._sizes[1], self.builder.add(last, I64(max(read) + 1)))
+        before = self.builder.not_(self.code.first_lanes(I64(max(0, min(read)))))
         return self.builder.and_(self.code.first_lanes(stop), before)
 
     def begin_block(self, pointers: Pointers, rows: Range, columns: Range) -> None:
-        """Find the image."""
+        """Find the address of the image."""
         self._origin = self._first_element(pointers)
 
     def begin_rows(self, row: ir.Value, at_rows: Sequence[tuple[Pointers, Values]]) -> None:

@@ -1,6 +1,7 @@
-"""LLVM's library: it is loaded into this process only if no other process can do its work.
+"""LLVM's library, which this process loads only if it compiles or links kernels itself.
 
-Loading it touches 38 MB, half of what a process with a small model takes, and lasts 45 ms.
+Loading it touches 38 MB, half of what a process with a small model takes, and lasts 45 ms. Mostly other
+processes do its work (`compile_workers`, `host_facts`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _START = (
 
 
 def can_start_processes() -> bool:
-    """Return whether this program is Python, so that it can run `object_code` as another process."""
+    """Return whether the program of this process is Python, which can run `object_code` in another one."""
     return _PYTHON.fullmatch(Path(sys.executable or "").name) is not None
 
 
@@ -45,7 +46,7 @@ def load() -> None:
 
 
 def _release() -> None:
-    """Release the pages of the library that loading it has touched: 35 MB, 7 of which are needed to link.
+    """Release the pages of the library that loading it has touched. Linking needs 7 MB of them.
 
     The system maps them again on demand. This works on Linux only, where /proc/self/smaps lists the pages.
     """

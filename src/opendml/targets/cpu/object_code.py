@@ -1,7 +1,8 @@
 """From LLVM assembly to object files and linked code, in this process or as the program of a worker process.
 
 llvmlite lets one thread of a process call LLVM at a time. So other cores are used by processes
-(`compile_workers`), which run this file: it imports nothing but llvmlite, and that only where it is used.
+(`compile_workers`), which run this file. It imports nothing else of the package. Functions import llvmlite,
+because `llvm_library` decides whether this process loads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""For which other sizes a choice computes the bits that their own choices compute."""
+"""Find for which other sizes a choice computes the bits that their own choices compute."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ rows change nothing."""
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """The least and the most product of some sizes of a kernel's domain."""
+    """The least and the greatest product of some sizes of a kernel's domain."""
 
     dimensions: tuple[int, ...]
     least: int = 1
@@ -63,23 +63,25 @@ class Reach:
     """The sizes for which a choice computes the same bits as their own choice does.
 
     Args:
-        limits: of sizes. (): all sizes have the same bits.
-        windows: that all of these sizes have.
+        limits: those of sizes; (): all sizes have the same bits.
+        windows: those that the sizes must have; None: any.
     """
 
     limits: tuple[_Limit, ...] = ()
     windows: _Windows | None = None
 
     def covers(self, kernel: Kernel, sizes: Sequence[int]) -> bool:
-        """Return whether the hints of a kernel, with those of its domain, are among them."""
+        """Return whether a kernel's hints, of which `sizes` are those of its domain, are among the sizes."""
         if not all(each.covers(sizes) for each in self.limits):
             return False
         return self.windows is None or self.windows.are_those_of(kernel, sizes)
 
 
 def reach_of_filters(query: ProductQuery) -> Reach:
-    """Return the reach of any choice for a query that adds in one way, whose filters are constant."""
-    # Few pixels are rows that stream a constant.
+    """Return the reach of any choice for a query that adds in one way, whose filters are constant.
+
+    Up to MOST_ROWS pixels are never among them: these are rows that stream a constant.
+    """
     filters = next(roles for roles in query.roles if is_fixed(roles.a))
     image = filters.columns[-2:]
     strides = [load.strides for load in filters.b.loads]
@@ -97,7 +99,7 @@ def reach_of_filters(query: ProductQuery) -> Reach:
 
 
 def reach_of_rows(query: ProductQuery, choice: TileChoice) -> Reach | None:
-    """Return the reach of tiles in which many rows meet a constant; None if it is that of their own sizes."""
+    """Return the reach of tiles in which many rows meet a constant; None: their own sizes alone."""
     roles = query.roles[choice.exchanged]
     is_usual = is_fixed(roles.b) and choice.b is Storage.AHEAD and choice.instructions is Instructions.FMA
     if not is_usual or not roles.rows:
@@ -108,7 +110,7 @@ def reach_of_rows(query: ProductQuery, choice: TileChoice) -> Reach | None:
     cycles = -(-m // choice.rows) * -(-n // choice.columns) * choice.item_cycles / m
     gain = query.any_reduction[1] / roles.count((*roles.outer, *roles.rows)) / _CLEARLY - cycles
     if n < lane_count() or gain <= 0:
-        return None  # So may a reduction without tiles.
+        return None  # A reduction without tiles may take less time for other numbers of rows.
     least = max(MOST_ROWS + 1, math.ceil((LAUNCHED + k * n) / gain))
     block = sys.maxsize if choice.rows >= _LONG_BLOCK else choice.rows
     return Reach((_Limit(roles.rows, least, min(block, fewest_in_amx(roles) - 1)),))

@@ -78,7 +78,7 @@ class _Decided:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """By this, launches are constructed.
+    """The choice by which launches are constructed. Equal ones give launches with the same bits.
 
     Args:
         path: the chosen candidates with their choices in plain numbers.
@@ -208,8 +208,8 @@ def _is_near(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
 
 
 def _walks_alike(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
-    """Return whether the innermost loop of launches is that for other sizes of their form. Short loops become
-    long ones."""
+    """Return whether the innermost loop of launches is that for other sizes of their form. Another one may be
+    taken where short loops become long."""
     pairs = zip(known.sizes, sizes, strict=True)
     are_long = all(own == other or min(own, other) >= LONG for own, other in pairs)
     if are_long or not any(launch.pattern.groups for launch in known.launches):

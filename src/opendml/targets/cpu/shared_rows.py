@@ -109,7 +109,7 @@ def moving_alike(kernel: Kernel) -> tuple[int, ...]:
     """Return for each access the first one that moves like it."""
     strides = [access.strides for access in kernel.accesses]
     firsts = {each: number for number, each in reversed(list(enumerate(strides)))}
-    # Expressions may be equal that differ; to compare them takes time.
+    # Different expressions of sizes may be equal. Comparing them takes time, so each is compared once.
     distinct = list(dict.fromkeys(strides))
     alike = {each: firsts[distinct[distinct.index(each)]] for each in distinct}
     return tuple([alike[each] for each in strides])

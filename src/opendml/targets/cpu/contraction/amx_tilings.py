@@ -50,7 +50,7 @@ each of two threads has rows of its own if there are few."""
 _FEWEST = REGISTER_ROWS + 1
 """The fewest rows and columns: with less, half of each tile is computed for nothing."""
 _FEW_BESIDE_FAR = 64
-"""The most rows or columns that meet a constant in vectors rather than in its bfloat16 parts."""
+"""The most rows or columns that meet a constant that no core's cache holds in vectors rather than in AMX."""
 _MOST_TAPS = 9
 """The most elements of windows whose products are added up with those of STEP channels."""
 _PRODUCTS = BF16_PARTS * (BF16_PARTS + 1) // 2
@@ -152,9 +152,9 @@ def _fewest_beside(part: Kernel) -> int:
 def _is_far_constant(part: Kernel) -> bool:
     """Return whether an operand is a constant that no core's cache holds.
 
-    Each item splits what it reads of it. Parts that are packed ahead have 1.5 times the bytes, in memory and
-    on the way from there. Without them BERT-base takes 0.93 of the time with 128 tokens, 0.94 with 512, and
-    ViT 0.91 (two cores of a Sapphire Rapids).
+    Each item splits what it reads of such a constant. Parts that are packed ahead have 1.5 times the bytes,
+    in memory and on the way from there. Without them BERT-base takes 0.93 of the time with 128 tokens, 0.94
+    with 512, and ViT-B/16 0.91 (two cores of a Sapphire Rapids).
     """
     return is_fixed(part) and steps_of(part) == 1 and far_cycles(part, part.loads) > 0
 

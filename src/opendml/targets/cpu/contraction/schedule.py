@@ -278,16 +278,16 @@ class ProductQuery:
         if self.still_varying is None or self.still_varying == self.varying:
             return self._usual_families
         kinds = frozenset([_kind(each.family) for each in self._usual_families])
-        return self._with_one_layout(self.still_varying, kinds)
+        return self._made_in_one_layout(self.still_varying, kinds)
 
     @cached_property
     def _usual_families(self) -> list[Priced]:
         """The families if all sizes that vary are traced."""
         if self.varying is None:
             return list(_all_families(self.roles, None))
-        return self._with_one_layout(self.varying)
+        return self._made_in_one_layout(self.varying)
 
-    def _with_one_layout(self, varying: Collection[int], kinds: Kinds | None = None) -> list[Priced]:
+    def _made_in_one_layout(self, varying: Collection[int], kinds: Kinds | None = None) -> list[Priced]:
         """Return the families that pack a constant alike for all sizes of the other operand; all of them if
         there is none.
 
@@ -301,7 +301,7 @@ class ProductQuery:
         filters = [] if self.stays_narrow else [each for each in self.roles if is_fixed(each.a)]
         for preferred in (_windows_in_vectors, _pixels_in_amx):
             made = [family for roles in filters for family in preferred(roles)]
-            found = [each for each in made if _serves(each, varying) and _meets_many(each.roles, varying)]
+            found = [each for each in made if _serves(each, varying) and _is_open(each.roles, varying)]
             if found and (kinds is None or _kind(found[0]) in kinds):
                 return list(map(Priced, found))
         every = list(_all_families(self.roles, self.varying, kinds))
@@ -536,8 +536,8 @@ def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Se
     return filters or constant or families
 
 
-def _meets_many(roles: Roles, varying: Collection[int]) -> bool:
-    """Return whether rows or columns vary, and rows of results lie contiguous."""
+def _is_open(roles: Roles, varying: Collection[int]) -> bool:
+    """Return whether the number of rows or columns varies, and rows of results are contiguous."""
     return _stores_rows(roles) and varies(varying, roles.rows, roles.columns)
 
 
