@@ -127,6 +127,7 @@ class _Readings:
         self._others = (*nest.groups, nest.inner)
         self._order = ordered(loads.values())
         self._guards = [node for node in self._order if node.operation in (Operation.AND, Operation.LESS)]
+        # Numbers of `count_of`, for all its calls. Those of `of` are in patterns, and begin anew in each one.
         self._known: dict[object, int] = {}
         self._known_rows: dict[tuple[int, frozenset[int]], dict[int, int]] = {}
         self._attributes = {id(node): repr(node.attribute) for node in self._order}
