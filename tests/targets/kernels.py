@@ -72,17 +72,22 @@ def contraction_kernel(
 def run_launches(launches: Sequence[CpuLaunch], arrays: Sequence[Array], at_once: int | None = None) -> None:
     """Runs launches over arrays, so many items per call (None: all), every call in scratch memory of its own.
     Nothing behind that or the arena is written."""
-    partial_bytes = max(launch.partial_bytes for launch in launches)
+    is_apart = launches[-1].packed_at > 0
+    packed = np.full(is_apart * launches[0].partial_bytes + 64, 0xFF, np.uint8)
+    partial_bytes = max(launch.partial_bytes for launch in launches[is_apart:])
     arena = np.full(partial_bytes + 64 + _BEHIND, 0xFF, np.uint8)
     first = -arena.ctypes.data % 64
-    table = (ctypes.c_void_p * (len(arrays) + 1))()
-    table[:] = [*(array.ctypes.data for array in arrays), arena.ctypes.data + first]
+    table = (ctypes.c_void_p * (len(arrays) + 2))()
+    own = arena.ctypes.data + first, packed.ctypes.data + -packed.ctypes.data % 64
+    table[:] = [*(array.ctypes.data for array in arrays), *own]
     call_type = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 3)
-    for launch in launches:
+    for place, launch in enumerate(launches):
         with KernelCompiler() as compiler:
             (code,) = compiler.codes([launch.pattern])
         words = np.array(launch.parameters, np.int64)
         words[ParameterTable.PARTIAL_BUFFER], words[ParameterTable.PARTIAL_OFFSET] = len(arrays), 0
+        if is_apart and (launch.packed_at or not place):
+            words[launch.packed_at or ParameterTable.PARTIAL_BUFFER] = len(arrays) + 1
         step = at_once or launch.items
         for begin in range(launch.first, launch.first + launch.items, step):
             end = min(begin + step, launch.first + launch.items)

@@ -175,8 +175,13 @@ def test_no_other_families_are_made_for_images_of_any_size(
     ],
 )
 def test_constants_of_no_cache_are_split_by_each_item(sizes: tuple[int, int, int], storage: Storage) -> None:
-    """In bfloat16 parts they would have 1.5 times the bytes. Those that a cache holds are split once."""
-    answer = chosen_tiles(ProductQuery(Measured("", 0, 0, sizes).kernel(), XEON))
-    assert isinstance(answer, Estimate)
-    assert answer.choice.instructions.are_amx
-    assert answer.choice.b is storage
+    """In bfloat16 parts they would have 1.5 times the bytes. Those that a cache holds are split once. If
+    numbers of rows are open, items split what fewer rows read in vectors."""
+    kernel = Measured("", 0, 0, sizes).kernel()
+    rows = next(each.rows for each in ProductQuery(kernel, XEON).roles if is_fixed(each.b))
+    for varying in (None, rows):
+        answer = chosen_tiles(ProductQuery(kernel, XEON, varying=varying))
+        assert isinstance(answer, Estimate)
+        assert answer.choice.instructions.are_amx
+        is_open = varying is not None and storage is Storage.PACKED
+        assert answer.choice.b is (Storage.PANELS if is_open else storage)

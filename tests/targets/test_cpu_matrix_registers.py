@@ -19,13 +19,14 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu import machine as machines
 from opendml.targets.cpu.contraction.launches import launches_of
 from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
-from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
+from opendml.targets.cpu.contraction.tiling import Instructions, Storage, Tiling
 from opendml.targets.cpu.engine import Effort, kernel_assembly
 from opendml.targets.cpu.host_facts import host_facts
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.machine_code import compile_object
 from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.schedule import schedule
+from tests.running import same_bits
 from tests.targets.kernels import contraction_kernel, run_launches
 from tests.targets.test_cpu_windows import Form, convolution
 from tests.tolerances import assert_within
@@ -130,6 +131,26 @@ def test_one_number_among_others_is_multiplied_as_it_is(value: float, transposed
             array[tuple(random.integers(array.shape))] = value
         for name, tiles in in_bf16(a, b, np.empty((m, n), np.float32)).items():
             assert_right(multiplied(tiles, a, b), a, b, f"{places} {name}")
+
+
+@HERE
+@pytest.mark.parametrize("value", [1.0, np.nan, 1e-40, LARGEST])
+@pytest.mark.parametrize("sizes", [(65, 70, 145), (66, 31, 256), (130, 33, 300), (70, 1000, 770)], ids=str)
+def test_panels_for_vectors_are_split_to_the_bits_of_a_matrix(
+    sizes: tuple[int, int, int], value: float
+) -> None:
+    m, n, k = sizes
+    random = np.random.default_rng(k)
+    a, b = random.standard_normal((m, k), np.float32), random.standard_normal((k, n), np.float32)
+    b[k // 2, n - 1] = b[k - 1, n // 3] = value
+    storages = set()
+    for matrix in (b, np.asfortranarray(b)):
+        for name, tiles in in_bf16(a, matrix, np.empty((m, n), np.float32)).items():
+            if tiles.b is Storage.PACKED:
+                storages.add(tiles.a)
+                panels = replace(tiles, b=Storage.PANELS)
+                assert same_bits(multiplied(panels, a, matrix), multiplied(tiles, a, matrix)), name
+    assert storages == {Storage.PACKED, Storage.AHEAD}
 
 
 @HERE

@@ -389,7 +389,10 @@ def test_few_rows_stream_a_large_constant_from_the_panels_of_many(name: str) -> 
             for threads in THREADS:
                 tiles = chosen(replace(kernel, loads=tuple(loads)), threads)
                 assert tiles
-                assert usual_form(tiles) is UsualForm.B
+                # In matrix registers, fixed sizes split the constant where it lies.
+                is_split = tiles.instructions.are_amx and tiles.b is Storage.PACKED
+                assert is_split == (name.startswith("amx") and m == 200)
+                assert is_split or usual_form(tiles) is UsualForm.B
                 assert (tiles.b is Storage.STREAMED) == (m <= 8)
 
 

@@ -133,6 +133,7 @@ class CpuLaunch:
         scratch_bytes: bytes of scratch memory of each thread, besides those of the code.
         work: estimated cycles of all items; 0: each claim has about CLAIM_CYCLES.
         rebound: the parameters by which kernels of one form differ.
+        packed_at: the parameter that is the buffer of what the first launch packs; 0: PARTIAL_BUFFER is.
     """
 
     pattern: CpuPattern
@@ -148,6 +149,7 @@ class CpuLaunch:
     scratch_bytes: int = 0
     work: int = 0
     rebound: Rebound = Rebound()
+    packed_at: int = 0
 
     def bound(self, binding: ValueBinding) -> CpuLaunch:
         """Return the launch of a kernel, if this is the launch of its form."""

@@ -244,12 +244,13 @@ def _parts(
 @dataclass(frozen=True, slots=True)
 class _Placed:
     """A launch, the number of its kernel, and the buffer and offset of its partial sums or packed
-    operands."""
+    operands. `packed` is the buffer of a constant that was packed before."""
 
     launch: CpuLaunch
     kernel: int
     buffer: int
     offset: int
+    packed: int = 0
 
     @property
     def buffers(self) -> frozenset[int]:
@@ -268,6 +269,8 @@ class _Placed:
             self.buffer,
             self.offset,
         )
+        if self.launch.packed_at:
+            parameters[self.launch.packed_at] = self.packed
         return tuple(parameters)
 
 
@@ -294,10 +297,10 @@ def _launches(
             key = launches[0].pattern.text(), launches[0].parameters
             is_new = key not in packed
             buffer = packed.setdefault(key, kernels.buffer_count + len(packings))
-            placed = [_Placed(launch, number, buffer, 0) for launch in launches]
-            first = placed.pop(0)
             if is_new:
-                packings.append(first)
+                packings.append(_Placed(launches[0], number, buffer, 0))
+            place = (kernels.arena, end) if launches[-1].packed_at else (buffer, 0)
+            placed = [_Placed(launch, number, *place, buffer) for launch in launches[1:]]
         else:
             offset = steady.get(number, end)
             placed = [_Placed(launch, number, kernels.arena, offset) for launch in launches]

@@ -40,7 +40,8 @@ Matrix registers (AMX). Products of more than 16 rows and columns (8 in a recurr
 estimate is lower. Each float32 is split into three bfloat16 parts, and six of the nine products are computed;
 the others are below 2^-25. Up to 64 rows or columns multiply a constant that no core's cache holds in
 vectors. For more, each item splits what it reads of such a constant, since packed parts would have 1.5 times
-the bytes. A part with a number outside of 2^-79 to 2^29 (and not zero) holds
+the bytes. If sizes are open, it reads the panels of vectors. A part with a number outside of 2^-79 to 2^29
+(and not zero) holds
 float32, and is multiplied in vectors. The error is at most (256 + 8 + k / 2048) 2^-24 up to k = 250,000, for
 windows (300 + k / 512) 2^-24. It is a quarter to half of that of vectors. Small products of about 40 stay in
 vectors, because packing costs more. Windows are packed as an image, whose tiles are copied into panels. Whole

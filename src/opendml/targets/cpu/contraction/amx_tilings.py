@@ -19,7 +19,7 @@ from opendml.targets.cpu.contraction.costs import (
 )
 from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.image_tilings import image_blocks, image_cycles
-from opendml.targets.cpu.contraction.roles import Roles
+from opendml.targets.cpu.contraction.roles import Roles, Varying
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     MOST_AMX_RESULTS,
@@ -38,7 +38,7 @@ from opendml.targets.cpu.contraction.tiling import (
     MicroKernel,
     Storage,
 )
-from opendml.targets.cpu.contraction.tilings import WIDENED
+from opendml.targets.cpu.contraction.tilings import WIDENED, has_panels
 from opendml.targets.cpu.machine import machine
 
 AMX_TILE = MicroKernel(2 * REGISTER_ROWS, 2)
@@ -92,8 +92,12 @@ _CROSSED = 16.0
 the state before lies in the caches of other cores, as does what they read next."""
 
 
-def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
-    """Yield the families of float32 matrices in bfloat16 parts. B may be packed in a narrow type."""
+def amx_tilings(roles: Roles, varying: Varying = None, is_narrow: bool = False) -> Iterator[Family]:
+    """Yield the families of float32 matrices in bfloat16 parts. B may be packed in a narrow type.
+
+    If sizes vary, fewer rows read a large constant B from panels. Items split these, or it would be in memory
+    twice.
+    """
     if roles.types[0] is not F32 or not machine().has("amx-bf16"):
         return
     outer, m, n, k = roles.sizes
@@ -103,6 +107,7 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
         return
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
     are_split_again = [_is_far_constant(each) for each in (roles.a, roles.b)]
+    from_panels = are_split_again[1] and varying is not None and has_panels(roles) and not is_fixed(roles.a)
     begun = -(-k // PRODUCTS_IN_REGISTERS) * _ROW_SPLIT
     a_work = groups_of(roles, roles.a) * m * (k * (a + _STORED_AHEAD) / lanes + begun)
     b_work = groups_of(roles, roles.b) * n * k * (b + _STORED_AHEAD) / lanes
@@ -127,6 +132,10 @@ def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
             if is_narrow:
                 b_packed = columns * k * (SPLIT + WIDENED) / lanes
                 yield item + a_packed + b_packed, Storage.PACKED, Storage.NARROW, 0.0
+                return
+            if from_panels:
+                yield item + a_packed + b_packed, Storage.PACKED, Storage.PANELS, 0.0
+                yield item + a_fetched + b_packed, Storage.AHEAD, Storage.PANELS, a_work
                 return
             yield item + a_packed + b_packed, Storage.PACKED, Storage.PACKED, 0.0
             if not are_split_again[0]:

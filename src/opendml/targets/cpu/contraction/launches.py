@@ -31,7 +31,7 @@ from opendml.targets.cpu.launch import (
     parameters_of,
     pattern_of,
 )
-from opendml.targets.cpu.pattern import CpuMode
+from opendml.targets.cpu.pattern import CpuMode, ParameterTable
 
 
 def construct(kernel: Kernel, choice: TileChoice) -> list[CpuLaunch]:
@@ -62,10 +62,14 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     a_part, b_part = roles.a, roles.b
     launches, arena_bytes = [], 0
-    if tiles.packed_ahead is not None:
-        packing, counter = _packing_ahead(tiles)
-        launches, arena_bytes = [packing], packing.partial_bytes
-        a_part, b_part = (counter, b_part) if tiles.a.is_ahead else (a_part, counter)
+    if tiles.b.has_launch:
+        packing, b_part = _packing_ahead(tiles, False)
+        launches.append(packing)
+    if tiles.a.is_ahead:
+        packing, a_part = _packing_ahead(tiles, True)
+        launches.append(packing)
+    if tiles.a.is_ahead or tiles.b is not Storage.PANELS:
+        arena_bytes = sum(each.partial_bytes for each in launches[-1:])
     narrow = roles.narrow[0] if tiles.b.is_narrow and roles.narrow else None
     parts = (a_part, b_part, roles.epilogue)
     a_outer, b_outer, outer = common_loops(parts, roles.outer)
@@ -95,7 +99,9 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
     parameters = parameters_of(roles.epilogue, nest, numbers)
+    before_b = 0
     for part, part_nest in ((a_part, a_nest), (b_part, b_nest)):
+        before_b = len(parameters.words)
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1))
     reads = buffers_of(load for part in parts for load in part.loads)
     launch = CpuLaunch(
@@ -108,6 +114,7 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         reads,
         work=tiles.items * choice.item_cycles,
         rebound=parameters.rebound,
+        packed_at=before_b + ParameterTable(b.pattern).buffer(0) if tiles.b is Storage.PANELS else 0,
     )
     return [*launches, launch]
 
@@ -132,14 +139,14 @@ def _check_room(tiles: Tiles, choice: TileChoice, rows: int, columns: int) -> No
         raise ValueError(f"blocks of {tiles.rows}x{tiles.columns} results do not fit the chosen tiles")
 
 
-def _packing_ahead(tiles: Tiles) -> tuple[CpuLaunch, Kernel]:
+def _packing_ahead(tiles: Tiles, packs_a: bool) -> tuple[CpuLaunch, Kernel]:
     """Return the launch that packs an operand ahead, and the kernel that counts where its panels are."""
     roles, lanes = tiles.roles, lane_count()
-    packs_a = tiles.a.is_ahead
     part = roles.a if packs_a else roles.b
     moving = [number for number in roles.outer if moves(part, number)]
     outer = merged_neighbours(loops_over(part, moving))
-    k, groups, depth = roles.count(roles.depth), roles.count(moving), tiles.packed_depth * roles.group
+    k, groups = roles.count(roles.depth), roles.count(moving)
+    depth = (tiles.depth if packs_a else tiles.packed_depth) * roles.group
     operand: OperandA | OperandB
     if packs_a:
         across, size = roles.rows, tiles.micro.rows
@@ -147,10 +154,11 @@ def _packing_ahead(tiles: Tiles) -> tuple[CpuLaunch, Kernel]:
         operand = OperandA(packing, tiles.instructions, Storage.AHEAD, size, depth)
         panel_bytes = -(-k // depth) * operand.part_bytes(lanes)
     else:
-        across, size, instructions, narrow = roles.columns, tiles.width, tiles.instructions, None
+        across, size, narrow = roles.columns, tiles.width, None
+        # What items widen or split has the same form for all instructions.
+        instructions = tiles.instructions if tiles.b.is_ahead else Instructions.FMA
         if tiles.b.is_narrow and roles.narrow:
-            # The form is the same for all instructions.
-            instructions, (narrow, part) = Instructions.FMA, roles.narrow
+            narrow, part = roles.narrow
         packing, nest = packing_of_b(roles, part, outer)
         operand = OperandB(packing, instructions, Storage.AHEAD, size, depth, narrow)
         panel_bytes = operand.panel_bytes(k, lanes)

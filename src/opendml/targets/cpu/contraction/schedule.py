@@ -565,11 +565,11 @@ def _all_families(every: Sequence[Roles], varying: Varying, kinds: Kinds | None 
     for roles in sorted(every, key=lambda each: not stays_narrow(each, varying)):
         stays = steps_of(roles.b) > 1
         if stays_narrow(roles, varying):
-            for family in (*tilings(roles, varying), *amx_tilings(roles, is_narrow=True)):
+            for family in (*tilings(roles, varying), *amx_tilings(roles, varying, is_narrow=True)):
                 if kinds is None or _kind(family) in kinds:
                     yield Priced(family)
             return
-        found = [(_MATRICES, stays, tilings(roles, varying)), (_IN_AMX, False, _amx_tilings(roles))]
+        found = [(_MATRICES, stays, tilings(roles, varying)), (_IN_AMX, False, _amx_tilings(roles, varying))]
         # A constant that is read in place would be in memory twice if other sizes pack it.
         if roles.types[0] is F32 and not stays and (varying is None or not is_fixed(roles.b)):
             # A matrix that all steps multiply by is packed once, for all of them.
@@ -594,17 +594,17 @@ def _windows_in_vectors(roles: Roles) -> list[Family]:
     return [each for each in _image_tilings(roles, False) if each.blocks]
 
 
-def _amx_tilings(roles: Roles) -> Iterator[Family]:
+def _amx_tilings(roles: Roles, varying: Varying) -> Iterator[Family]:
     """Yield the families of float32 in AMX. Elements that several windows see are split once."""
     if not machine().has("amx-bf16"):
         return
     viewed = viewed_image(roles, False, in_bf16=True) if roles.types[0] is F32 else None
     images = [] if viewed is None else list(amx_image_tilings(viewed))
-    yield from images or amx_tilings(roles)
+    yield from images or amx_tilings(roles, varying)
 
 
 def _pixels_in_amx(roles: Roles) -> list[Family]:
-    return [each for each in _amx_tilings(roles) if not each.viewed]
+    return [each for each in _amx_tilings(roles, None) if not each.viewed]
 
 
 def any_reduction(kernel: Kernel) -> tuple[int, float]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from opendml.late_dataclass import dataclass
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.bf16_parts import OF_FACTORS, PartLayout, emit_split_columns
 from opendml.targets.cpu.contraction.narrow_code import NarrowCode
 from opendml.targets.cpu.contraction.packers import packer_of, packing_code
 from opendml.targets.cpu.contraction.packing import PackingCode, Range
 from opendml.targets.cpu.contraction.tiling import Instructions, OperandA, OperandB, Storage
 from opendml.targets.cpu.loads import Pointers
+from opendml.targets.cpu.shared_functions import shared_function
 
 if TYPE_CHECKING:
     from opendml.targets.cpu.contraction.code import ContractionCode
@@ -333,7 +336,7 @@ class AheadB(StoredB):
         part_bytes = self.reader.part_bytes(self.kernel.elements)
         number, within = self.builder.udiv(columns[0], I64(self.width)), I64(0)
         part_number, parts = part.number, part.count
-        if self.operand.storage is Storage.STREAMED:
+        if self.operand.storage in (Storage.STREAMED, Storage.PANELS):
             depth = I64(self.operand.depth)
             parts = self.reader.parts(self.kernel.elements, self.operand.depth)
             part_number, row = (
@@ -371,6 +374,35 @@ class NarrowBf16B(NarrowB, Bf16B):
 
 class AheadBf16B(AheadB, Bf16B):
     """B, whose panels a launch before packed in bfloat16 parts."""
+
+
+class PanelsBf16B(AheadB, Bf16B):
+    """B, whose panels a launch before packed for vectors, into a buffer of its own. Each item splits its part
+    into bfloat16 parts."""
+
+    def lay_out(self, first_parameter: int) -> None:
+        kernel, lanes = self.kernel, self.kernel.lanes
+        panels = replace(self.operand, instructions=Instructions.FMA)
+        self.reader = packing_code(self.code, panels, first_parameter)
+        depth = kernel.tiling.depth
+        self.tile_bytes = self.operand.part_bytes(depth, lanes)
+        self.scratch = kernel.reserve(F32, kernel.tiling.columns // self.width * self.tile_bytes // F32.bytes)
+        layout = PartLayout(self.width // lanes, depth, OF_FACTORS)
+        self._split, _ = shared_function(kernel.function.module, "split_columns", emit_split_columns, layout)
+
+    def begin(self) -> None:
+        buffer = self.reader.buffer(self.reader.parameter(self.reader.layout.buffer(0)))
+        self._group = self.code.offset(buffer, self.reader.group_distance())
+
+    def block(self, columns: Range, part: KPart) -> Strided:
+        builder, code, panels = self.builder, self.code, super().block(columns, part)
+        tiles = self.reader.parts(builder.sub(columns[1], columns[0]), self.width)
+        depth = builder.sub(part.depth[1], part.depth[0])
+        with code.loop(I64(0), tiles) as tile:
+            source = code.offset(panels.address, builder.mul(tile, panels.step))
+            place = code.offset(self.scratch, builder.mul(tile, I64(self.tile_bytes)))
+            builder.call(self._split, [source, I64(self.row_bytes), place, depth])
+        return Strided(self.scratch, I64(self.tile_bytes))
 
 
 class InPlaceB(StoredB):
@@ -434,6 +466,7 @@ BF16_STORAGES: dict[Storage, type[StoredB]] = {
     Storage.PACKED: Bf16B,
     Storage.AHEAD: AheadBf16B,
     Storage.NARROW: NarrowBf16B,
+    Storage.PANELS: PanelsBf16B,
 }
 
 

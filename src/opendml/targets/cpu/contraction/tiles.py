@@ -105,7 +105,7 @@ class Tiles:
         """The products (or groups) of a part that is packed ahead."""
         if self.b.is_narrow:
             return PART
-        return DEPTH if self.b is Storage.STREAMED else self.depth
+        return DEPTH if self.b in (Storage.STREAMED, Storage.PANELS) else self.depth
 
     @property
     def parts_together(self) -> int:
@@ -116,8 +116,7 @@ class Tiles:
     @property
     def packed_ahead(self) -> Kernel | None:
         """The operand that a launch of its own packs."""
-        packs_b = self.b.is_ahead or self.b.is_narrow
-        return self.roles.a if self.a.is_ahead else self.roles.b if packs_b else None
+        return self.roles.a if self.a.is_ahead else self.roles.b if self.b.has_launch else None
 
     @property
     def items(self) -> int:

@@ -68,6 +68,8 @@ class Storage(Enum):
     """Only B. Each item widens its part into the scratch memory of the thread."""
     NARROW_STREAMED = "packed ahead in a narrow type, read by few rows"
     """Only B. It is packed as for many rows, but micro-kernels widen it in registers."""
+    PANELS = "packed ahead for vectors"
+    """Only B. Each item splits its part for AMX into the scratch memory of the thread."""
     IN_PLACE = "in place"
     """Whole panels are read where they lie. A last panel that is not whole is packed."""
     WINDOWS = "windows of an image"
@@ -82,6 +84,11 @@ class Storage(Enum):
     def is_narrow(self) -> bool:
         """True if a launch of its own packs the operand in a narrow type."""
         return self in (Storage.NARROW, Storage.NARROW_STREAMED)
+
+    @property
+    def has_launch(self) -> bool:
+        """True if a launch of its own packs the operand."""
+        return self.is_ahead or self.is_narrow or self is Storage.PANELS
 
 
 @dataclass(frozen=True, slots=True)

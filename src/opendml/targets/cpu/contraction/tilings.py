@@ -94,7 +94,7 @@ def stays_narrow(roles: Roles, varying: Varying = None) -> bool:
         return False
     if varies(varying, roles.columns, roles.depth) or steps_of(roles.b) > 1:
         return False
-    return _has_panels(roles) and is_contiguous(roles.epilogue.stores, roles.columns)
+    return has_panels(roles) and is_contiguous(roles.epilogue.stores, roles.columns)
 
 
 def tilings(roles: Roles, varying: Varying = None) -> Iterator[Family]:
@@ -254,7 +254,7 @@ class PackedAheadB:
 def packed_ahead_b(family: Family) -> PackedAheadB | None:
     """Return how B of a family's tiles is packed ahead. None: its tiles are not packed one by one."""
     roles = family.roles
-    if not family.packs_tiles or not _has_panels(roles):
+    if not family.packs_tiles or not has_panels(roles):
         return None
     _, pack_b = packing_cycles(roles)
     # Beside windows of an image a panel comes while all micro-panels are multiplied by the one before.
@@ -265,7 +265,7 @@ def packed_ahead_b(family: Family) -> PackedAheadB | None:
     return PackedAheadB(depth, pack_b - fetched, work)
 
 
-def _has_panels(roles: Roles) -> bool:
+def has_panels(roles: Roles) -> bool:
     """Return whether vectors of B belong to one tile each."""
     return b_along_depth(roles) or len(merged_neighbours(loops_over(roles.b, roles.columns))) < 2
 
@@ -289,7 +289,7 @@ def streamed_tiles(roles: Roles, threads: int, varying: Varying = None) -> Tiles
     if m > MOST_ROWS or not is_constant or roles.types[0] is not F32 or not roles.columns:
         return None
     is_narrow = stays_narrow(roles, varying)
-    if not is_narrow and ((not far and varying is None) or not _has_panels(roles)):
+    if not is_narrow and ((not far and varying is None) or not has_panels(roles)):
         return None
     rows = power_of_two(m) if varies(varying, roles.rows) else m
     micro, columns = MicroKernel(rows, USUAL_VECTORS), USUAL_VECTORS * lanes
@@ -322,7 +322,7 @@ class UsualForm(Enum):
 
 def usual_form(tiles: Tiles) -> UsualForm | None:
     """Return the usual form in which a constant among the operands is packed ahead. None: another one."""
-    if (tiles.b.is_ahead or tiles.b.is_narrow) and is_fixed(tiles.roles.b):
+    if tiles.b.has_launch and is_fixed(tiles.roles.b):
         return UsualForm.B if has_usual_width(tiles) else None
     if tiles.a.is_ahead and is_fixed(tiles.roles.a):
         return UsualForm.A if has_usual_height(tiles) else None
