@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,20 @@ def test_memory_comes_back_once_whatever_was_made_of_the_base_of_an_output() -> 
     del base
     assert memory.free_bytes == 0
     del part
+    assert memory.free_bytes >= 400_000
+
+
+@pytest.mark.parametrize("held", [lambda base: base.base, lambda base: np.asarray(base.base)])
+def test_memory_that_a_caller_has_found_beneath_an_output_stays_theirs(held: Callable[[Any], Any]) -> None:
+    memory = OutputMemory()
+    (make,) = memory.makers([((100_000,), FLOAT32)])
+    output = make()
+    kept = held(output.base)
+    del output
+    assert memory.free_bytes == 0
+    del kept
+    output = make()
+    del output
     assert memory.free_bytes >= 400_000
 
 

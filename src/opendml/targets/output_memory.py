@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -22,6 +23,8 @@ _STEPS = 8
 """Capacities within each power of two. Outputs that grow step by step keep a capacity for many steps."""
 _LEAST_STEP = 4096
 """Bytes between capacities, at least: a page."""
+_OWN_REFERENCES = 3
+"""The references to memory that is given back: of the base, of a variable, and of the count's argument."""
 
 
 class OutputMemory:
@@ -93,7 +96,8 @@ class _Block(np.ndarray[Any, Any]):
     """The base of an output. It gives the memory back when nothing refers to it any more.
 
     An object of another class with an array interface takes four times as long to make and to wrap. The
-    memory is an object of ctypes, as NumPy passes over arrays when it looks for the base of an array.
+    memory is an object of ctypes, as NumPy passes over arrays when it looks for the base of an array. If a
+    caller has found it, as the base of this base, it is theirs.
     """
 
     __slots__ = ("owner",)
@@ -104,8 +108,9 @@ class _Block(np.ndarray[Any, Any]):
             owner = self.owner()
         except AttributeError:  # A part of a block.
             return
-        if owner is not None:
-            owner.give(self.base)
+        memory = self.base
+        if owner is not None and sys.getrefcount(memory) <= _OWN_REFERENCES:
+            owner.give(memory)
 
 
 def _capacity(size: int) -> int:

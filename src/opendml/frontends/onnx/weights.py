@@ -201,6 +201,8 @@ def _without_data(
     with importing:
         from onnx import TensorProto
     tensor = TensorProto.FromString(rest)
+    if tensor.HasField("segment"):
+        return None  # The parser refuses it.
     return rest if weights.add(tensor, content, data_begin, data_end - data_begin) else None
 
 
@@ -224,9 +226,12 @@ def _of_constant(
     attribute = AttributeProto.FromString(b"".join([view[first : tensor[2]], view[tensor[4] : last]]))
     is_constant = (node.op_type, node.domain, len(node.input), len(node.output)) == ("Constant", "", 0, 1)
     is_value = attribute.name == "value" and attribute.type == AttributeProto.TENSOR
-    if not (is_constant and is_value) or not node.output[0] or node.output[0] in inputs:
+    if not (is_constant and is_value) or attribute.ref_attr_name:
         return None
-    name = node.output[0].encode()
+    (output,) = node.output
+    if not isinstance(output, str) or not output or output in inputs:
+        return None  # A name that is not UTF-8 is bytes.
+    name = output.encode()
     return _without_data(content, view, tensor, weights, _header(_NAME_OF_TENSOR, len(name)) + name)
 
 
