@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from opendml.errors import Unsupported
 from opendml.frontends.common.registry import Registry
+from opendml.spec import declarations
 from opendml.spec.declarations import Declarations
 
 DECLARATIONS = {
@@ -50,3 +52,17 @@ def found(declared: Declarations[int] | Registry[type]) -> object:
 
 
 DECLARED_BY_NAME: dict[str, Declarations[int] | Registry[type]] = {}
+
+
+def test_modules_that_cannot_be_listed_are_an_error_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system lists none to a process that may open no more files."""
+    found: Declarations[object] = Declarations("opendml.spec.rules")
+    with monkeypatch.context() as patched:
+        patched.setattr(declarations, "iter_modules", lambda _: iter(()))
+        with pytest.raises(Unsupported, match="cannot be listed"):
+            found.all()
+        assert not found._is_loaded
+    found.all()
+    assert found._is_loaded

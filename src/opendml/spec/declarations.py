@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from opendml.across_forks import importing
+from opendml.errors import Unsupported
 from opendml.signals import deferred_signals
 from opendml.spec.facts import operator_facts
 from opendml.spec.naming import nearest
@@ -52,11 +53,26 @@ class Declarations(Generic[T]):
         return self.all().get(operator, {})
 
     def all(self) -> Mapping[str, Mapping[str, T]]:
-        """Return the declarations for all operators that have some."""
+        """Return the declarations for all operators that have some.
+
+        Raises:
+            Unsupported: the modules cannot be listed.
+        """
         if not self._is_loaded:
-            # What an interrupted import declared would be declared again by the next one.
-            with deferred_signals(), importing:
-                for module in iter_modules(import_module(self._package).__path__):
-                    import_module(f"{self._package}.{module.name}")
-                self._is_loaded = True
+            import_modules(self._package)
+            self._is_loaded = True
         return self._declared
+
+
+def import_modules(package: str) -> None:
+    """Import the modules of a package, without interruption: what they declare cannot be declared again.
+
+    Raises:
+        Unsupported: the system does not list the modules, as if the process may open no more files.
+    """
+    with deferred_signals(), importing:
+        modules = list(iter_modules(import_module(package).__path__))
+        if not modules:  # An error of the system is passed over.
+            raise Unsupported(f"{package}: modules cannot be listed; may files be opened?")
+        for module in modules:
+            import_module(f"{package}.{module.name}")

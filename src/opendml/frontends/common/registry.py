@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar, cast
 
-from opendml.across_forks import importing
-from opendml.signals import deferred_signals
+from opendml.spec.declarations import import_modules
 from opendml.spec.facts import operator_facts
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -80,8 +77,4 @@ class Registry(Generic[C]):
 
     @cache  # noqa: B019 - registries live as long as the process
     def _load(self) -> None:
-        # An interrupted import could not be repeated: its converters are registered already.
-        with deferred_signals(), importing:
-            package = import_module(self._package)
-            for module in iter_modules(package.__path__):
-                import_module(f"{self._package}.{module.name}")
+        import_modules(self._package)
