@@ -37,16 +37,15 @@ k, lanes run along k with 128 products to one sum. A vector times a matrix is a 
 time; its error is at most (84 + k / 64) 2^-24.
 
 Matrix registers (AMX). Products of more than 16 rows and columns (8 in a recurrence) run there if the
-estimate is lower. Each float32 is split into three bfloat16 parts, and six of the nine products are computed;
-the others are below 2^-25. Up to 64 rows or columns multiply a constant that no core's cache holds in
-vectors. For more, each item splits what it reads of such a constant, since packed parts would have 1.5 times
-the bytes. If sizes are open, it reads the panels of vectors. A part with a number outside of 2^-79 to 2^29
-(and not zero) holds
-float32, and is multiplied in vectors. The error is at most (256 + 8 + k / 2048) 2^-24 up to k = 250,000, for
-windows (300 + k / 512) 2^-24. It is a quarter to half of that of vectors. Small products of about 40 stay in
-vectors, because packing costs more. Windows are packed as an image, whose tiles are copied into panels. Whole
-models take as long on two threads of a Sapphire Rapids without that, and 1.12 times as long on eight
-(ResNet-50, VGG-19, Inception, DenseNet, SqueezeNet).
+estimate is lower. Each float32 is split into three bfloat16 parts, and six of the nine products are
+computed; the others are below 2^-25. Up to 64 rows or columns multiply a constant that no core's cache
+holds in vectors. For more, each item splits what it reads of such a constant, since packed parts would
+have 1.5 times the bytes. If sizes are open, it reads the panels of vectors. A part with a number outside
+of 2^-79 to 2^29 (and not zero) holds float32, and is multiplied in vectors. The error is at most (256 + 8
++ k / 2048) 2^-24 up to k = 250,000, for windows (300 + k / 512) 2^-24. It is a quarter to half of that of
+vectors. Small products of about 40 stay in vectors, because packing costs more. Windows are packed as an
+image, whose tiles are copied into panels. Whole models take as long on two threads of a Sapphire Rapids
+without that, and 1.12 times as long on eight (ResNet-50, VGG-19, Inception, DenseNet, SqueezeNet).
 
 8-bit integers. Four neighbours along k share 32 bits (VNNI, or pairs widened to 16 bits). The instruction
 multiplies unsigned by signed bytes, so a sign bit may be flipped, which moves the zero point by 128. Zero
