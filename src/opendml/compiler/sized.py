@@ -30,15 +30,8 @@ def with_plain_nodes(kernel: Kernel) -> Kernel:
     No schedule and no code depends on these sizes, because a kernel has a domain and strides. So values are
     the same objects for all sizes, and what is known about them is not found out again.
     """
-    nodes: dict[int, Node] = {}
-    for node in ordered(kernel.values):
-        operands = tuple([nodes[id(each)] for each in node.operands])
-        sizes = tuple(map(hint_of, node.sizes))
-        is_same = all(map(is_, operands, node.operands)) and all(map(is_, sizes, node.sizes))
-        changed = Node(node.operation, node.type, sizes, operands, node.attribute, node.origin)
-        nodes[id(node)] = node if is_same else changed
-    values = tuple([nodes[id(each)] for each in kernel.values])
-    return replace(kernel, values=values)
+    replaced = _Replaced(hint_of, in_attributes=False)
+    return replace(kernel, values=tuple(map(replaced, kernel.values)))
 
 
 def at_sizes(data: T, sizes: Mapping[str, int]) -> T:
@@ -93,10 +86,11 @@ def _are_traced(roots: tuple[Node, ...]) -> bool:
 
 
 class _Replaced:
-    """A function that replaces traced numbers within immutable data."""
+    """A function that replaces traced numbers within immutable data, of nodes in their attributes too or in
+    their sizes alone."""
 
-    def __init__(self, value_of: Callable[[Any], Any]) -> None:
-        self._value_of = value_of
+    def __init__(self, value_of: Callable[[Any], Any], in_attributes: bool = True) -> None:
+        self._value_of, self._in_attributes = value_of, in_attributes
         self._nodes: dict[int, Node] = {}
 
     def __call__(self, data: Any) -> Any:
@@ -135,7 +129,8 @@ class _Replaced:
     def _node(self, root: Node) -> Node:
         for node in ordered([root], self._nodes):
             operands = tuple([self._nodes[id(each)] for each in node.operands])
-            sizes, attribute = self(node.sizes), self(node.attribute)
+            sizes = self(node.sizes)
+            attribute = self(node.attribute) if self._in_attributes else node.attribute
             is_same = sizes is node.sizes and attribute is node.attribute and operands == node.operands
             new = Node(node.operation, node.type, sizes, operands, attribute, node.origin)
             self._nodes[id(node)] = node if is_same else new

@@ -50,7 +50,10 @@ each of two threads has rows of its own if there are few."""
 _FEWEST = REGISTER_ROWS + 1
 """The fewest rows and columns: with less, half of each tile is computed for nothing."""
 _FEW_BESIDE_FAR = 64
-"""The most rows or columns that meet a constant that no core's cache holds in vectors rather than in AMX."""
+"""The most rows or columns that meet a constant that no core's cache holds in vectors rather than in AMX.
+
+In vectors BERT-base takes 0.45 of the time with 16 tokens, 0.6 with 55, and 1.0 with 100. This was measured
+with constants in bfloat16 parts, on two cores of a Sapphire Rapids."""
 _MOST_TAPS = 9
 """The most elements of windows whose products are added up with those of STEP channels."""
 _PRODUCTS = BF16_PARTS * (BF16_PARTS + 1) // 2
@@ -103,10 +106,10 @@ def amx_tilings(roles: Roles, varying: Varying = None, is_narrow: bool = False) 
     outer, m, n, k = roles.sizes
     lanes, stored, crosses = lane_count(), stored_cycles(roles, _SCATTERED), steps_of(roles.b) > 1
     a, b = (each + SPLIT for each in packing_cycles(roles))
-    if n < _fewest_beside(roles.a) or m < _fewest_beside(roles.b):
+    are_split_again = [_is_far_constant(each) for each in (roles.a, roles.b)]
+    if any(is_far and few <= _FEW_BESIDE_FAR for is_far, few in zip(are_split_again, (n, m), strict=True)):
         return
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
-    are_split_again = [_is_far_constant(each) for each in (roles.a, roles.b)]
     from_panels = are_split_again[1] and varying is not None and has_panels(roles) and not is_fixed(roles.a)
     begun = -(-k // PRODUCTS_IN_REGISTERS) * _ROW_SPLIT
     a_work = groups_of(roles, roles.a) * m * (k * (a + _STORED_AHEAD) / lanes + begun)
@@ -149,15 +152,6 @@ def amx_tilings(roles: Roles, varying: Varying = None, is_narrow: bool = False) 
     yield from map(family, (each for each in shapes if m > each.rows // 2 and n >= _FEWEST))
 
 
-def _fewest_beside(part: Kernel) -> int:
-    """Return the fewest rows or columns that an operand meets in AMX, whatever their own number needs.
-
-    In vectors BERT-base takes 0.45 of the time with 16 tokens, 0.6 with 55, and 1.0 with 100. This was
-    measured with constants in bfloat16 parts, on two cores of a Sapphire Rapids.
-    """
-    return _FEW_BESIDE_FAR + 1 if _is_far_constant(part) else 1
-
-
 def _is_far_constant(part: Kernel) -> bool:
     """Return whether an operand is a constant that no core's cache holds.
 
@@ -175,8 +169,9 @@ def fewest_in_amx(roles: Roles) -> int:
     constant, count = (roles.a, m) if is_fixed(roles.a) else (roles.b, n)
     if roles.types[0] is not F32 or not machine().has("amx-bf16") or count < _FEWEST:
         return sys.maxsize
-    # Few rows take half tiles if B stays in a recurrence.
-    return max(_HALF_TILE.rows // 2 + 1 if steps_of(constant) > 1 else _FEWEST, _fewest_beside(constant))
+    if steps_of(constant) > 1:
+        return _HALF_TILE.rows // 2 + 1  # Few rows take half tiles if B stays in a recurrence.
+    return _FEW_BESIDE_FAR + 1 if _is_far_constant(constant) else _FEWEST
 
 
 def amx_image_tilings(viewed: ViewedImage) -> Iterator[Family]:

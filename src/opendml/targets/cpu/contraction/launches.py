@@ -65,11 +65,12 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
     if tiles.b.has_launch:
         packing, b_part = _packing_ahead(tiles, False)
         launches.append(packing)
+        # Panels lie in a buffer of their own, and A may be packed beside them.
+        arena_bytes = 0 if tiles.b is Storage.PANELS else packing.partial_bytes
     if tiles.a.is_ahead:
         packing, a_part = _packing_ahead(tiles, True)
         launches.append(packing)
-    if tiles.a.is_ahead or tiles.b is not Storage.PANELS:
-        arena_bytes = sum(each.partial_bytes for each in launches[-1:])
+        arena_bytes = packing.partial_bytes
     narrow = roles.narrow[0] if tiles.b.is_narrow and roles.narrow else None
     parts = (a_part, b_part, roles.epilogue)
     a_outer, b_outer, outer = common_loops(parts, roles.outer)
