@@ -148,6 +148,66 @@ def test_workers_start_before_a_new_model_is_traced(work: Work, monkeypatch: pyt
     assert events == []
 
 
+BRANCHES = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[n, 48] x, int64 rate, bool[1] doubles) => (float[n, 48] y) {
+  known = Constant <value_int = 16000> ()
+  is_known = Equal (rate, known)
+  scaled = If (is_known) <
+    then_branch = f () => (float[n, 48] a) { a = Exp (x) },
+    else_branch = g () => (float[n, 48] b) {
+      number = Cast <to = 1> (rate)
+      b = Mul (x, number)
+    }
+  >
+  y = If (doubles) <
+    then_branch = h () => (float[n, 48] c) { c = Add (scaled, scaled) },
+    else_branch = k () => (float[n, 48] d) { d = Identity (scaled) }
+  >
+}
+"""
+
+
+def branched(x: Array, rate: int, doubles: bool) -> Array:
+    with np.errstate(over="ignore"):
+        scaled = np.exp(x) if rate == 16000 else x * np.float32(rate)
+    return np.asarray(2 * scaled if doubles else scaled)
+
+
+def test_numbers_of_inputs_that_decide_what_runs_are_told_apart(work: Work) -> None:
+    source = onnx.parser.parse_model(BRANCHES).SerializeToString()
+    rates = [16000, 8000, 0, 1, -3, 2**40, 16000, 16001, 1]
+
+    def run() -> list[bytes]:
+        loaded, found = dml.onnx.load(source), list[bytes]()
+        for rate in rates:
+            for doubles in (True, False):
+                (y,) = loaded(X, np.array(rate), np.array([doubles])).values()
+                np.testing.assert_allclose(y, branched(X, rate, doubles), 1e-6)
+                found.append(y.tobytes())
+        return found
+
+    expected, _ = work.of(run)
+    found, counts = work.of(run)
+    assert found == expected
+    assert counts["parsed"] == 1  # Negative numbers and those of more than 31 bits are no sizes.
+    del rates[4:6]
+    found, counts = work.of(run)
+    assert found == [*expected[:8], *expected[12:]]
+    assert counts == NOTHING
+
+
+def test_a_compiled_file_has_the_branch_that_numbers_of_inputs_chose(work: Work, tmp_path: Path) -> None:
+    loaded, path = dml.onnx.load(onnx.parser.parse_model(BRANCHES)), tmp_path / "model.odml"
+    inputs = X, np.array(16000), np.array([True])
+    expected = loaded(*inputs)["y"]
+    loaded.save(path, compiled=True)
+    work._patch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path / "other"))
+    found, counts = work.of(lambda: dml.onnx.load(path, trusted=True)(*inputs)["y"])
+    assert counts == NOTHING
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_declarations_of_a_known_model_are_those_of_the_model(work: Work) -> None:
     def declared() -> Any:
         loaded = dml.onnx.load(model())

@@ -301,9 +301,11 @@ def test_graphs_without_plans_are_traced_for_exact_sizes_at_once(monkeypatch: py
     made: list[bool] = []
     trace = Tracer._trace
 
-    def noted(tracer: Tracer, state: Any, dimensions: Any, is_exact: bool = False) -> TraceStep | None:
+    def noted(
+        tracer: Tracer, state: Any, dimensions: Any, is_exact: bool = False, **options: Any
+    ) -> TraceStep | None:
         made.append(is_exact)
-        return trace(tracer, state, dimensions, is_exact)
+        return trace(tracer, state, dimensions, is_exact, **options)
 
     monkeypatch.setattr(Tracer, "_trace", noted)
     monkeypatch.setattr(TracedModel, "at", lambda model, sizes: None)

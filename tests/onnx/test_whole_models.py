@@ -26,8 +26,8 @@ g (float[n, 64] x, float scale) => (float[n, 64] y, bool[n, 64] positive)
 """
 _FIXED = f"{_HEAD} g (float[8, 4] x) => (float[8, 4] y) {{ t = Tanh (x) y = Relu (t) }}"
 _TWO_GRAPHS = f"""{_HEAD}
-g (float[n] x, int64[1] size) => (float[1, m] y, int64[1] same)
-{{ t = Tanh (x) r = Relu (t) s = Softsign (r)
+g (float[n] x, int64[2] sizes) => (float[1, m] y, int64[1] same)
+{{ size = ReduceMax (sizes) t = Tanh (x) r = Relu (t) s = Softsign (r)
   one = Constant <value_ints = [1]> () wide = Concat <axis = 0> (one, size)
   turned = Reshape (s, wide) y = Exp (turned) same = Add (size, one) }}
 """
@@ -73,7 +73,7 @@ def test_a_model_is_explained_for_the_sizes_of_its_inputs() -> None:
 
 
 def test_graphs_of_a_model_are_explained_as_one() -> None:
-    found = _load(_TWO_GRAPHS).explain(x=np.ones(6, np.float32), size=np.array([6]))
+    found = _load(_TWO_GRAPHS).explain(x=np.ones(6, np.float32), sizes=np.array([6, 2]))
     assert [each.number for each in found.kernels] == list(range(len(found.kernels)))
     labels = [each.label for each in found.operators]
     assert labels[0].startswith("graphs[0].")
@@ -153,10 +153,17 @@ def test_what_cannot_be_bound_is_named(change: dict[str, Any], kind: type[Except
 
 
 def test_a_model_of_several_graphs_is_not_bound() -> None:
-    arrays = {"x": np.ones(6, np.float32), "size": np.array([6])}
+    arrays = {"x": np.ones(6, np.float32), "sizes": np.array([6, 2])}
     outputs = {"y": np.empty((1, 6), np.float32), "same": np.empty(1, np.int64)}
     with pytest.raises(dml.Unsupported, match="bind: the model is more than one graph"):
         _load(_TWO_GRAPHS).bind(arrays, outputs)
+
+
+def test_a_model_whose_inputs_decide_what_runs_is_not_bound() -> None:
+    text = f"""{_HEAD} g (float[n] x, int64[2] sizes) => (float[a, b] y) {{ y = Reshape (x, sizes) }}"""
+    arrays = {"x": np.ones(6, np.float32), "sizes": np.array([3, 2])}
+    with pytest.raises(dml.Unsupported, match="bind: numbers of input 'sizes' decide what runs; `run` reads"):
+        _load(text).bind(arrays, {"y": np.empty((3, 2), np.float32)})
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -208,7 +215,7 @@ def test_what_cannot_be_compiled_to_a_file_says_so(tmp_path: Path) -> None:
     ):
         _load(_TEXT).save(tmp_path / "a.odml", compiled=True)
     model = _load(_TWO_GRAPHS)
-    model(np.ones(6, np.float32), np.array([6]))
+    model(np.ones(6, np.float32), np.array([6, 2]))
     with pytest.raises(dml.Unsupported, match="save: compiled=True: a file is compiled for one graph"):
         model.save(tmp_path / "a.odml", compiled=True)
     with pytest.raises(dml.InvalidArgument, match="No such file or directory"):

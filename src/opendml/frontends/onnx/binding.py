@@ -29,7 +29,8 @@ def bound(
 
     Raises:
         InvalidArgument: an array of another type, size or layout.
-        Unsupported: the model is more than one graph, or an output is not computed by it.
+        Unsupported: the model is more than one graph, an output is not computed by it, or numbers of an input
+            decide what runs.
     """
     for name, array in checked.items():
         if array is not given[name]:
@@ -42,6 +43,8 @@ def bound(
     segment = steps[0].work
     if len(steps) != 1 or not isinstance(segment, CompiledSegment):
         raise Unsupported("bind: the model is more than one graph of DirectML's operators; `run` runs it")
+    if decisive := [name for name in tracer.decisive if name in checked]:
+        raise Unsupported(f"bind: numbers of input {decisive[0]!r} decide what runs; `run` reads them")
     computed = {name for name, _ in segment.results}
     others = [name for name in tracer.outputs if name not in computed]
     if others:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.frontends.onnx.forms import Dimensions, Form
+from opendml.frontends.onnx.forms import MOST_NUMBERS, Dimensions, Form, numbers_in
 from opendml.frontends.onnx.values import (
     Array,
     Known,
@@ -20,10 +20,7 @@ from opendml.frontends.onnx.values import (
     known_numbers,
 )
 from opendml.program.size_values import Values
-from opendml.program.sizes import GREATEST, LEAST_TRACED, Dimension, Size, Trace, is_traced, value_at
-
-_MOST_NUMBERS = 64
-"""Elements of the largest tensor whose numbers become dimensions when they decide about sizes."""
+from opendml.program.sizes import Dimension, Size, Trace, is_traced, value_at
 
 
 def numbers_of(name: str, array: Array, dimensions: Dimensions | None) -> Hashable:
@@ -38,17 +35,9 @@ def numbers_of(name: str, array: Array, dimensions: Dimensions | None) -> Hashab
     """
     if array.dtype.hasobject:
         return tuple(array.flat)
-    if dimensions is None or array.dtype.kind not in "iu" or array.size > _MOST_NUMBERS:
+    if dimensions is None or array.dtype.kind not in "iu" or array.size > MOST_NUMBERS:
         return array.tobytes()
-    found: list[int | str] = []
-    for index, number in enumerate(array.flat):
-        value = int(number)
-        if LEAST_TRACED <= value <= GREATEST:
-            dimensions[f"{name}[{index}]"] = value
-            found.append(f"{name}[{index}]")
-        else:
-            found.append(value)
-    return tuple(found)
+    return numbers_in(name, array, dimensions)
 
 
 def traced(named: Iterable[int | str], dimensions: Mapping[str, int]) -> tuple[int, ...]:

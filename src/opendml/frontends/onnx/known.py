@@ -27,7 +27,15 @@ import numpy as np
 from opendml.across_forks import cached_property, importing
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.forms import Dimensions, Form, Symbols, forms_of, symbols_of
+from opendml.frontends.onnx.forms import (
+    Dimensions,
+    ExactForm,
+    Form,
+    Symbols,
+    exact_form,
+    forms_of,
+    symbols_of,
+)
 from opendml.frontends.onnx.known_runs import (
     GraphFacts,
     KnownPlan,
@@ -238,8 +246,10 @@ class KnownModel(Locked):
         """Arrays of the trace and their places, by identities."""
         self._only_sizes: dict[str, int] = {}
         """The only size of each dimension in the runs of this process; 0: it had several."""
-        self._runs: dict[Hashable, KnownRun] = {}
-        """The runs of these plans by the exact sizes and types of their inputs."""
+        self._runs: dict[ExactForm, KnownRun] = {}
+        """The runs of these plans by the exact forms of their inputs."""
+        self._decisive: tuple[str, ...] = ()
+        """The inputs whose numbers decide what runs."""
         self._is_new = False
         self._declarations: dict[str, Any] = {}
         """The declarations as JSON."""
@@ -260,6 +270,7 @@ class KnownModel(Locked):
             }
             facts = ModelFacts(each["inputs"], each["outputs"], each["declared"], int(data["held"]))
             self._first = _first_from_json(data.pop("first", None))
+            self._decisive = tuple(map(str, data.get("decisive", ())))
         except _DAMAGED as error:
             log.debug("known model %s cannot be read: %s", self._key, error)
             return None
@@ -303,8 +314,20 @@ class KnownModel(Locked):
             return
         self._has_run, first = True, _FirstRun(form, dict(dimensions))
         if first != self._first:
-            self._first, data = first, {**self._declarations, "first": first.to_json()}
-            write_later(partial(_write, self._key, data, warns=False))
+            self._first = first
+            self._write_declarations()
+
+    def decide(self, inputs: tuple[str, ...]) -> None:
+        """Note in the cache which inputs have numbers that decide what runs."""
+        if inputs != self._decisive:
+            self._decisive, self._declarations["decisive"] = inputs, inputs
+            self._write_declarations()
+
+    def _write_declarations(self) -> None:
+        data = dict(self._declarations)
+        if self._first is not None:
+            data["first"] = self._first.to_json()
+        write_later(partial(_write, self._key, data, warns=False))
 
     def tracing(self) -> AbstractContextManager[None]:
         """Return the context of a trace. The code of a new model is mostly not in the cache."""
@@ -323,7 +346,7 @@ class KnownModel(Locked):
             return None
         if not all(type(each) is np.ndarray for each in inputs.values()):
             return None  # A list of tensors, say.
-        exact = tuple([(name, each.shape, each.dtype) for name, each in inputs.items()])
+        exact = exact_form(inputs, self._decisive)
         found = self._runs.get(exact)
         if found is None:
             # Reading a plan makes enough objects for the collector to go through all of the process.
@@ -424,8 +447,8 @@ class KnownModel(Locked):
         return bool(self._plans)
 
     @property
-    def forms(self) -> list[Hashable]:
-        """The exact sizes and types of the inputs of runs."""
+    def forms(self) -> list[ExactForm]:
+        """The exact forms of the inputs of runs."""
         return list(self._runs)
 
     def _read_plans(self, key: str) -> Iterator[KnownPlan]:
@@ -622,7 +645,7 @@ class KnownModel(Locked):
         """Return the form and the bucket of a run, and add its dimensions. None: an input is no array."""
         if self._symbols is None or not all(isinstance(each, np.ndarray) for each in inputs.values()):
             return None
-        forms = forms_of(inputs, self._symbols, dimensions)
+        forms = forms_of(inputs, self._symbols, dimensions, self._decisive)
         return forms, bucket_of(dimensions.values())
 
     def _key_of(self, form: _Form) -> str:

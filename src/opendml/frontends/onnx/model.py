@@ -18,6 +18,7 @@ from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.device_choice import DeviceChoice, device_of
 from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor
+from opendml.frontends.onnx.forms import ExactForm, exact_form
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, known_model
 from opendml.frontends.onnx.known_runs import KnownRun
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 
 _MOST_MET = 64
 """Sizes that `save` compiles for, at most: the last ones."""
-ExactForm = tuple[tuple[str, tuple[int, ...], Any], ...]
-"""The names, sizes and NumPy types of the inputs of a run."""
 
 
 class OnnxModel(Locked):
@@ -234,10 +233,11 @@ class OnnxModel(Locked):
             self._tell_traced(given, began)
         is_new = tracer.traced_count > before or tracer.planned_count > planned
         if is_new and all(isinstance(each, np.ndarray) for each in given.values()):
-            self._met[tuple([(name, each.shape, each.dtype) for name, each in given.items()])] = None
+            self._met[exact_form(given, tracer.decisive)] = None
             while len(self._met) > _MOST_MET:
                 self._met.pop(next(iter(self._met)))
         if self._known is not None and is_new and len(steps) == 1 and type(given) is dict:
+            self._known.decide(tracer.decisive)
             self._noted |= self._traced.note(self._known, steps[0], given, dimensions)
         return [contents[name] for name in self.output_names]
 
@@ -336,7 +336,7 @@ class OnnxModel(Locked):
 
     def _met_forms(self) -> list[ExactForm]:
         """Return the sizes and types of inputs whose runs were compiled or read from the cache."""
-        known: list[Any] = [] if self._known is None else self._known.forms
+        known = [] if self._known is None else self._known.forms
         return list(dict.fromkeys([*self._met, *known]))
 
     def explain(self, /, *arrays: Any, **inputs: Any) -> ExplainedGraph:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
-import numpy as np
 import onnx
 
 from opendml.errors import Unsupported
+from opendml.frontends.onnx.forms import ExactForm, arrays_of
 from opendml.runtime.saved.write import write_compiled, write_file
 from opendml.targets.compiled_files import Recorder, recorded
 
 if TYPE_CHECKING:
-    from opendml.frontends.onnx.model import ExactForm, OnnxModel
+    from opendml.frontends.onnx.model import OnnxModel
     from opendml.frontends.onnx.opening import Opened
     from opendml.frontends.onnx.weights import Weights
 
@@ -55,7 +55,7 @@ def save(
     with recorded() as found:
         again = load(content)
         for form in runs:
-            again.run({name: np.zeros(sizes, type) for name, sizes, type in form})
+            again.run(arrays_of(form))
     require_plans(where, again, found)
     write_compiled(path, "onnx", content, found)
 

@@ -45,6 +45,7 @@ from opendml.frontends.onnx.values import (
     stored_type,
 )
 from opendml.late_dataclass import dataclass
+from opendml.program.sizes import is_traced
 from opendml.runtime.graphs.caches import CachedContents, Grown
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.graph import Graph
@@ -88,6 +89,8 @@ class Segment:
         self._graph, self._shared = Graph(), shared
         self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
+        self._sources: dict[str, frozenset[str]] = {}
+        """The single numbers from before the segment of which tensors are computed that read nothing else."""
 
     def take(self, names: Iterable[str]) -> None:
         """State the sizes of values from before the segment by its own dimensions."""
@@ -122,7 +125,26 @@ class Segment:
                 known = self._empty(node) or (self._folded(node) if is_converted else None)
                 if known is None:
                     raise
+        if all(map(self._is_of_numbers, node.reads)):
+            sources = frozenset().union(*[self.sources_of(name) for name in node.reads])
+            self._sources.update(dict.fromkeys(known, sources))
         self.values.update(known)
+
+    def _is_of_numbers(self, name: str) -> bool:
+        """Return whether a tensor follows from single numbers that runs have before the segment."""
+        value = self.values.get(name)
+        if isinstance(value, RuntimeValue):
+            sizes = value.sizes
+            # Comparing traced sizes would add guards.
+            return sizes is not None and not any(map(is_traced, sizes)) and sizes in ((), (1,))
+        return isinstance(value, Known) or name in self._sources
+
+    def sources_of(self, name: str) -> frozenset[str]:
+        """Return the tensors from before the segment that a tensor is computed of, if they are single
+        numbers; none if it is known. Of others, return the tensor itself."""
+        if isinstance(self.values.get(name), Known):
+            return frozenset()
+        return self._sources.get(name, frozenset([name]))
 
     def compile(
         self, outputs: Iterable[str], device: Device, before_plan: Callable[[], None]

@@ -5,6 +5,9 @@ as `Size`s. Each step returns a key, which selects the next steps. A compiled gr
 the content of a tensor has one for each content, a node on the evaluator one for each form of its results.
 Numbers and sizes that depend on data are dimensions from there on. Among the steps of a key, the first one
 whose guards hold for the dimensions of the run is next. So a run along a known path compiles nothing.
+
+If few integers of an input decide what runs, they belong to the key of the first step. So a branch on them
+needs no graph before it.
 """
 
 from __future__ import annotations
@@ -35,7 +38,15 @@ from opendml.frontends.onnx.dimensions import (
     traced_value,
 )
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
-from opendml.frontends.onnx.forms import Dimensions, Form, RunForms, Symbols, forms_of, symbols_of
+from opendml.frontends.onnx.forms import (
+    Dimensions,
+    Form,
+    RunForms,
+    Symbols,
+    are_numbers,
+    forms_of,
+    symbols_of,
+)
 from opendml.frontends.onnx.hosted import NOTHING, hosted
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.inlining import (
@@ -82,6 +93,14 @@ _MOST_OF_A_NAME = 64
 
 Contents = Mapping[str, Any]
 """The contents of tensors by name."""
+
+
+class _DecisiveInput(Exception):  # noqa: N818 - an answer, not an error
+    """The numbers of an input decide what runs. The trace begins again, and knows them."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 @dataclass(eq=False)
@@ -160,6 +179,8 @@ class Tracer(Locked):
         self._model_cache, self._weights = cache, weights
         self._symbols, self._traces_sizes = symbols or {}, symbols is not None
         self._first_steps: Steps = {}
+        self.decisive: tuple[str, ...] = ()
+        """The inputs whose numbers decide what runs, as far as known."""
         self._declared: Mapping[str, TensorInfo] = NOTHING
         """The declarations of a model that has operators of a program, by names of tensors."""
         self._custom: list[str] = []
@@ -239,17 +260,10 @@ class Tracer(Locked):
             contents: the inputs; receives all tensors between graphs.
             dimensions: receives the traced dimensions of the run.
         """
-        key = forms_of(contents, self._symbols, dimensions)
         self._weights.require_whole()
         path: list[TraceStep] = []
         with self._model_cache.running(path):
-            step = self._step_for(
-                self._first_steps,
-                key,
-                dimensions,
-                contents,
-                lambda: self._first_state(key, contents, dimensions),
-            )
+            step = self._first_step(contents, dimensions)
             while True:
                 path.append(step)
                 behind = step.run(contents, dimensions)
@@ -265,6 +279,20 @@ class Tracer(Locked):
                     contents,
                     lambda: next_state(behind, contents, dimensions),  # noqa: B023
                 )
+
+    def _first_step(self, contents: dict[str, Any], dimensions: Dimensions) -> TraceStep:
+        """Return the step that a run begins with."""
+        while True:
+            _copy_to_host(contents, self.decisive)
+            key = forms_of(contents, self._symbols, dimensions, self.decisive)
+
+            def state() -> State:
+                return self._first_state(key, contents, dimensions)  # noqa: B023
+
+            try:
+                return self._step_for(self._first_steps, key, dimensions, contents, state)
+            except _DecisiveInput as found:
+                self.decisive = tuple(sorted({*self.decisive, found.name}))
 
     def prepare(self, contents: Contents, dimensions: Dimensions) -> TraceStep | None:
         """Compile the first graph of a run on inputs of these sizes and types, whatever numbers they have.
@@ -291,9 +319,13 @@ class Tracer(Locked):
         self, key: tuple[tuple[str, Form], ...], contents: Contents, dimensions: Dimensions
     ) -> State:
         """Return the state before a run on inputs of some form."""
-        values: dict[str, Value] = {
-            name: traced_value(contents[name], form, dimensions) for name, form in key
-        }
+        values: dict[str, Value] = {}
+        for name, form in key:
+            if name in values and form is not None:  # Its numbers follow in the form.
+                numbers, array = traced(form[0], dimensions), contents[name]
+                values[name] = known_numbers(numbers, array.shape, array.dtype)
+            else:
+                values[name] = traced_value(contents[name], form, dimensions)
         return State(self._start, ChainMap(values, self._known))
 
     def _note_plans(self, step: TraceStep) -> None:
@@ -309,7 +341,7 @@ class Tracer(Locked):
         steps: Steps,
         key: Hashable,
         dimensions: Dimensions,
-        contents: Contents,
+        contents: dict[str, Any],
         state: Callable[[], State],
     ) -> TraceStep:
         """Return a step of a key that serves the dimensions, or trace a new one from the state."""
@@ -323,29 +355,37 @@ class Tracer(Locked):
                 with meter().timed("compile_seconds", "tracing the model"), collection_paused():
                     self.traced_count += 1
                     is_exact = self._unplanned[key] >= _MOST_UNPLANNED
-                    found = self._traced(state(), dimensions, is_exact)
+                    first = contents if steps is self._first_steps else None
+                    found = self._traced(state(), dimensions, is_exact, first)
                     if not found.serves(dimensions, contents):
                         # The device cannot compile it with traced sizes.
                         self._unplanned[key] += 1
-                        found = self._traced(state(), dimensions, is_exact=True)
+                        found = self._traced(state(), dimensions, True, first)
                 found.siblings = steps.setdefault(key, [])
                 found.siblings.append(found)
             return found
 
-    def _traced(self, state: State, dimensions: Dimensions, is_exact: bool = False) -> TraceStep:
+    def _traced(
+        self, state: State, dimensions: Dimensions, is_exact: bool, first: dict[str, Any] | None
+    ) -> TraceStep:
         """Return the next step from a state, for traced sizes or for those of this run."""
-        found = self._trace(state, dimensions, is_exact)
+        found = self._trace(state, dimensions, is_exact, first=first)
         assert found is not None
         return found
 
     def _trace(
-        self, state: State, dimensions: Dimensions, is_exact: bool = False, only_graphs: bool = False
+        self,
+        state: State,
+        dimensions: Dimensions,
+        is_exact: bool = False,
+        only_graphs: bool = False,
+        first: dict[str, Any] | None = None,
     ) -> TraceStep | None:
         """Return the next step from a state; None if a graph is wanted, and it is something else."""
         used = []
         while True:
             segment = Segment(state.values, self._model_cache.shared, dimensions, is_exact)
-            found = self._step_from(state, segment, only_graphs)
+            found = self._step_from(state, segment, only_graphs, first)
             used.append(segment.dimensions)
             if isinstance(found, TraceStep):
                 found.dimensions = used
@@ -354,7 +394,7 @@ class Tracer(Locked):
             state = found
 
     def _step_from(
-        self, state: State, segment: Segment, only_graphs: bool = False
+        self, state: State, segment: Segment, only_graphs: bool = False, first: dict[str, Any] | None = None
     ) -> TraceStep | State | None:
         """Return the next step from a state, or the state behind nodes that compute nothing.
 
@@ -362,6 +402,10 @@ class Tracer(Locked):
             state: the state.
             segment: a graph without nodes.
             only_graphs: return None instead of steps outside of DirectML.
+            first: the inputs of the run if it begins with the step.
+
+        Raises:
+            _DecisiveInput: numbers of an input decide about the step.
         """
         pending = state.pending
         while pending:
@@ -370,6 +414,8 @@ class Tracer(Locked):
             try:
                 pending = rest.prepended(self._convert(node, segment))
             except ValueNeeded as needed:
+                if first is not None and self._traces_sizes:
+                    self._require_indecisive(segment.sources_of(needed.name), state, first)
                 if isinstance(state.values.get(needed.name), RuntimeValue):
                     if only_graphs:
                         return None
@@ -385,6 +431,16 @@ class Tracer(Locked):
                     return self._loop_step(node, behind)
                 return self._evaluator_step(node, str(reason), behind)
         return self._last_step(segment)
+
+    def _require_indecisive(self, names: Iterable[str], state: State, contents: dict[str, Any]) -> None:
+        """Raise _DecisiveInput if the tensors that decide what runs are inputs of few integers."""
+        decisive = sorted(names)
+        if all(
+            name in self._inputs and isinstance(state.values.get(name), RuntimeValue) for name in decisive
+        ):
+            _copy_to_host(contents, decisive)
+            if decisive and all(are_numbers(contents[name]) for name in decisive):
+                raise _DecisiveInput(decisive[0])
 
     def _convert(self, node: OnnxNode, segment: Segment) -> tuple[OnnxNode, ...]:
         """Add a node to a segment and return (), or return the nodes that replace it.
