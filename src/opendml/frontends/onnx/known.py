@@ -72,6 +72,7 @@ from opendml.targets.object_cache import (
     write_object,
 )
 from opendml.targets.registry import backend_of
+from opendml.targets.shared_work import share_work
 
 if TYPE_CHECKING:
     from opendml.frontends.onnx.known_graphs import GraphToWrite, KnownGraph
@@ -706,13 +707,21 @@ def _fill(
 ) -> None:
     """Run the initialization steps that fill the wanted parts of the memory at `addresses`."""
     places: dict[int, dict[int, int]] = {}
-    for place, each in enumerate(executable.kept):
+    copied = dict[int, tuple[int, Array]]()
+    kept = executable.kept
+    for place, each in enumerate(kept):
         if place in wanted and each.copied_from is not None:
             array = constants[each.recipe.constants[0]]
-            copy_released(addresses[place], address_of(array) + each.copied_from, each.size, array)
+            copied[place] = address_of(array) + each.copied_from, array
         elif place in wanted:
             places.setdefault(each.step, {})[place] = addresses[place]
-    unaligned = {each.step for each in executable.kept if each.reads_unaligned}
+
+    def copy(place: int) -> None:
+        source, array = copied[place]
+        copy_released(addresses[place], source, kept[place].size, array)
+
+    share_work(copy, {place: kept[place].size for place in copied})
+    unaligned = {each.step for each in kept if each.reads_unaligned}
     for step, filled in places.items():
         arrays = {number: constants[number] for number in executable.constants_of(step)}
         aligned = {

@@ -106,11 +106,16 @@ def kept_memory(
             keys.append((each.recipe.text, known) if is_shared else object())
         found = {place: held for place, key in enumerate(keys) if (held := store.found(key))}
         file = current_file()
-        for place, each in enumerate(kept):
-            if file is not None and place not in found and each.recipe.text is not None:
-                mapped = file.constant(_key_in_file(each.recipe, identities), each.size)
-                if mapped is not None:
-                    found[place] = store.added(keys[place], PreparedMemory(mapped, each.size))
+        if file is not None:
+            wanted = {
+                place: _key_in_file(each.recipe, identities)
+                for place, each in enumerate(kept)
+                if place not in found and each.recipe.text is not None
+            }
+            mapped = file.constants({key: kept[place].size for place, key in wanted.items()})
+            for place, key in wanted.items():
+                if key in mapped:
+                    found[place] = store.added(keys[place], PreparedMemory(mapped[key], kept[place].size))
         missing = [place for place in range(len(kept)) if place not in found]
         # A step fills all of its memory, also the parts that the store has already.
         steps = {kept[place].step for place in missing}

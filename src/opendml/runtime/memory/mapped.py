@@ -12,8 +12,8 @@ import numpy as np
 from opendml.targets.memory import address_of
 
 _Mapping = mmap.mmap
-_PIECE_BYTES = 2**24
-"""Bytes of a mapped file that are in memory while they are copied, at most."""
+_PIECE_BYTES = 2**23
+"""Bytes of a mapped file that are in memory while a thread copies them, at most."""
 
 
 def mapping_of(array: Any) -> mmap.mmap | None:
