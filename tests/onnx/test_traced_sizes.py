@@ -266,6 +266,14 @@ def test_plans_are_chosen_for_sizes_that_meet_the_guards_of_their_graph() -> Non
     assert all(plan.hints["n"] + plan.hints["m"] == plan.hints["k"] for plan in plans)
 
 
+def test_inputs_in_another_order_are_traced_once() -> None:
+    model = loaded("(float[n] x, float[m] y) => (float[k] z) { z = Concat <axis = 0> (x, y) }")
+    x, y = np.ones(3, np.float32), np.zeros(4, np.float32)
+    for given in ({"x": x, "y": y}, {"y": y, "x": x}):
+        assert same_bits(model.run(given)["z"], np.concatenate([x, y]))
+    assert len(traces(model)) == 1
+
+
 def test_open_sizes_without_names_are_traced() -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 10, opset_import: ["" : 23]> g (float[n, m] x) => (float[n, m] y, int64[2] c) {

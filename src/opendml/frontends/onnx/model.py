@@ -156,15 +156,22 @@ class OnnxModel(Locked):
         """Return the outputs by name, for arrays by name. Errors are those of a call."""
         require_by_name(inputs)
         with self._named():
+            known = None if self._known is None else self._known.met(inputs)
+            if known is not None:
+                return self._run_known(known, inputs)
             given = self._checked(inputs)
             known = self._known_run(given)
             if known is not None:
-                with self._cache.running([*known.plan.before, known.plan]):
-                    return known(given)
+                return self._run_known(known, given)
             file = None if self._known is None else self._known.file
             with reading(file), progress_shown(self._progress):
                 results = self._run_traced(given)
         return dict(zip(self.output_names, results, strict=True))
+
+    def _run_known(self, known: KnownRun, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the outputs of a known run by name."""
+        with self._cache.running([*known.plan.before, known.plan]):
+            return known(given)
 
     def _prepare(self, known: KnownModel) -> None:
         """Link and pack what the last process began with. An error here is one of the run that needs it."""
@@ -440,7 +447,10 @@ class OnnxModel(Locked):
         declared = self._declared
         if not inputs.keys() <= declared.keys():
             self._require_known(inputs)
-        given = {name: _checked_input(declared[name], content) for name, content in inputs.items()}
+        # In one order, because traces and plans are for the forms of inputs in their order.
+        given = {
+            name: _checked_input(each, inputs[name]) for name, each in declared.items() if name in inputs
+        }
         if not given.keys() >= self._needed:
             missing = next(name for name in self.input_names if name not in given)
             raise InvalidArgument(f"input {missing!r} is missing; {self._known_inputs()}")
