@@ -125,21 +125,31 @@ def test_attention_and_normalization_over_several_elements_serve_one(what: str) 
     assert len(traces_of(model)) == 1
 
 
-def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def counting(patch: pytest.MonkeyPatch, *functions: tuple[Any, str]) -> Counter[str]:
+    """Return a table that counts the calls of functions, each of a module and a name."""
     counted = Counter[str]()
 
-    def counting(module: Any, name: str) -> None:
+    def replace(module: Any, name: str) -> None:
         function = getattr(module, name)
 
         def call(*arguments: Any) -> Any:
             counted[name] += 1
             return function(*arguments)
 
-        monkeypatch.setattr(module, name, call)
+        patch.setattr(module, name, call)
 
-    counting(schedule, "decide")
-    counting(schedule, "construct_traced")
-    counting(engine, "kernel_assembly")
+    for each in functions:
+        replace(*each)
+    return counted
+
+
+def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = counting(
+        monkeypatch,
+        (schedule, "decide"),
+        (schedule, "construct_traced"),
+        (engine, "kernel_assembly"),
+    )
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, ["batch", 16, "height", "width"])
     y: Any = dml.activation_relu(dml.convolution(x, values(32, 16, 3, 3)))
@@ -155,6 +165,31 @@ def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.Monk
         counted.clear()
     assert len(plans_of(model)) >= 3
     np.testing.assert_array_equal(fresh(given["x"])["y"], results["y"])
+
+
+def test_a_plan_for_all_sizes_takes_choices_of_one_for_a_single_height_and_width(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = counting(monkeypatch, (schedule, "decide"), (schedule, "construct_traced"))
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [1, 16, "height", "width"])
+    windows = dml.activation_relu(dml.convolution(x, values(32, 16, 3, 3)))
+    pixels = dml.convolution(windows, values(24, 32, 1, 1))
+    outputs = {"pixels": pixels, "most": dml.max_pooling(pixels, window_size=[3, 3], strides=[1, 1])}
+    model, other = graph.compile(outputs), graph.compile(outputs)
+    first, second = values(1, 16, 70, 90), values(1, 16, 150, 130)
+    model(first)
+    assert counted["decide"] == 3
+    counted.clear()
+    results = model(second)
+    # Windows in tiles have choices for their width.
+    assert counted == {"decide": 1, "construct_traced": 3}
+    assert check_words(model, height=150, width=130) == 1
+    for name, expected in exactly(model, {"x": second}).items():
+        np.testing.assert_allclose(results[name], expected, atol=1e-4, rtol=1e-5)
+    for given in (second, first):
+        for name, own in other(given).items():
+            np.testing.assert_array_equal(model(given)[name], own)
 
 
 def test_the_values_of_kernels_are_the_same_objects_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,9 +55,9 @@ def table_on(machine: str, kernel: Kernel, like: Kernel | None = None) -> tuple[
     The innermost loop is that of the kernel `like` it.
     """
     if machine in PROCESSORS:
-        return cpu.table_of(kernel, like and innermost_loop_of(like, kernel))
+        return cpu.table_of(kernel, like and innermost_loop_of(like, kernel).number)
     alignments = [256] * len(kernel.accesses)
-    return cuda.table_of(kernel, DEVICES[machine], alignments, like and innermost_loop(like))
+    return cuda.table_of(kernel, DEVICES[machine], alignments, like and innermost_loop(like).number)
 
 
 def resized(kernel: Kernel, dimension: int, size: int) -> Kernel:
@@ -145,6 +145,6 @@ def test_launches_of_traced_graphs_are_those_of_exact_ones(make: Any, type: str,
         count += 1
         for (kernel, like, aligned), launch in zip(found, launches, strict=True):
             decision, _ = cuda.scheduled(like, device, aligned)
-            exact = cuda.table_of(at_sizes(kernel, sizes), device, aligned, innermost_loop(like))[1]
+            exact = cuda.table_of(at_sizes(kernel, sizes), device, aligned, innermost_loop(like).number)[1]
             assert plain(launch, sizes) == plain(decision.construct(exact), sizes)
     assert count >= 8, "\n".join([f"{count} of 40 sizes meet", *map(str, guards.items())])

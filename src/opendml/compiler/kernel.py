@@ -149,7 +149,7 @@ class KernelSequence:
         return {number for each in ranges for number in each}
 
 
-@lru_cache
+@lru_cache(maxsize=1024)
 def fingerprint(roots: tuple[Node, ...]) -> str:
     """Return a text that is equal for equal graphs, whatever their sizes."""
     names: dict[int, int] = {}
@@ -166,7 +166,7 @@ def fingerprint(roots: tuple[Node, ...]) -> str:
     return "\n".join(lines)
 
 
-@lru_cache
+@lru_cache(maxsize=1024)
 def operations_of(values: tuple[Node, ...]) -> frozenset[Operation]:
     """Return the operations of all nodes that the values of a kernel need."""
     return frozenset(node.operation for node in ordered(values))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.late_dataclass import dataclass
@@ -40,8 +41,9 @@ WIDEST_BUNDLE = 8
 
 def loops_over(kernel: Kernel, dimensions: Iterable[int]) -> list[Loop]:
     """Return the loops over some dimensions of a kernel."""
-    strides = [access.strides for access in kernel.accesses]
-    return [Loop(kernel.domain[each], tuple([own[each] for own in strides])) for each in dimensions]
+    domain = kernel.domain
+    strides = list(zip(*[access.strides for access in kernel.accesses], strict=True)) or [()] * len(domain)
+    return [Loop(domain[each], strides[each]) for each in dimensions]
 
 
 def loop_nest(kernel: Kernel, keeps_inner: bool = False, inner: int | None = None) -> LoopNest:
@@ -64,8 +66,18 @@ def loop_nest(kernel: Kernel, keeps_inner: bool = False, inner: int | None = Non
     return LoopNest(groups, rows, innermost, row >= 0)
 
 
-def innermost_loop(kernel: Kernel, keeps_inner: bool = False, traced: Kernel | None = None) -> int:
-    """Return the number of the innermost loop of a nest, among loops over kept dimensions, then others.
+class NumberedLoop(NamedTuple):
+    """A loop of a nest by its number, among loops over kept dimensions, then others."""
+
+    number: int
+    kept: int
+    """The number of loops over kept dimensions."""
+    reduced: int
+    """The number of loops over others."""
+
+
+def innermost_loop(kernel: Kernel, keeps_inner: bool = False, traced: Kernel | None = None) -> NumberedLoop:
+    """Return the innermost loop of a nest.
 
     Args:
         kernel: the kernel.
@@ -77,17 +89,16 @@ def innermost_loop(kernel: Kernel, keeps_inner: bool = False, traced: Kernel | N
     """
     kept, reduced = _merged_loops(kernel)
     number = _innermost(kernel, kept, reduced, keeps_inner)
-    if traced is None:
-        return number
-    loops = _merged_loops(traced)
-    if list(map(len, loops)) == [len(kept), len(reduced)]:
-        return number
+    loops = (kept, reduced) if traced is None else _merged_loops(traced)
+    counts = len(loops[0]), len(loops[1])
+    if traced is None or counts == (len(kept), len(reduced)):
+        return NumberedLoop(number, *counts)
     traced_kept, traced_reduced = (
         [Loop(hint_of(each.count), tuple(map(hint_of, each.strides))) for each in group] for group in loops
     )
     if number < len(kept):
-        return _innermost(traced, traced_kept, [], True)
-    return len(traced_kept) + _innermost(traced, traced_reduced, [], True)
+        return NumberedLoop(_innermost(traced, traced_kept, [], True), *counts)
+    return NumberedLoop(len(traced_kept) + _innermost(traced, traced_reduced, [], True), *counts)
 
 
 def _merged_loops(kernel: Kernel) -> tuple[list[Loop], list[Loop]]:
@@ -161,9 +172,12 @@ def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int
 
 
 def _may_be_bundled(access: Access, step: int) -> bool:
-    """Return False if neighbours along the loop are neighbours in memory, or too far apart for a bundle."""
+    """Return False if neighbours along the loop are neighbours in memory, or too far apart for a bundle.
+
+    A size that changes is the width of no bundle, since code is made for each width.
+    """
     size = access.type.bytes
-    return access.buffer is not None and (type(step) is Size or 2 * size <= step <= WIDEST_BUNDLE * size)
+    return access.buffer is not None and type(step) is not Size and 2 * size <= step <= WIDEST_BUNDLE * size
 
 
 def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int, ...]]:
@@ -180,12 +194,11 @@ def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int,
     free = {access: number for number, access in reversed(list(enumerate(accesses)))}
     result = []
     for access in sorted(free, key=lambda access: hint_of(access.offset)):
-        size = access.type.bytes
-        width = steps[free[access]] // size if access in free else 0
-        # A size that changes is the width of no bundle, since code is made for each width.
-        if access.buffer is None or isinstance(width, Size):
+        if access not in free or not _may_be_bundled(access, steps[free[access]]):
             continue
-        if not 2 <= width <= WIDEST_BUNDLE or steps[free[access]] % size:
+        size = access.type.bytes
+        width, rest = divmod(steps[free[access]], size)
+        if rest:
             continue
         bundle = [replace(access, offset=access.offset + number * size) for number in range(width)]
         if all(each in free for each in bundle):

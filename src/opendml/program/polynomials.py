@@ -23,6 +23,8 @@ def plain_value(polynomial: Polynomial) -> int:
 
 
 def polynomial_sum(first: Polynomial, second: Polynomial) -> Polynomial:
+    if not first or not second:
+        return first or second
     terms = dict(first)
     for monomial, coefficient in second:
         terms[monomial] = terms.get(monomial, 0) + coefficient
@@ -30,6 +32,8 @@ def polynomial_sum(first: Polynomial, second: Polynomial) -> Polynomial:
 
 
 def scaled(polynomial: Polynomial, factor: int) -> Polynomial:
+    if len(polynomial) == 1:
+        return ((polynomial[0][0], polynomial[0][1] * factor),)
     return tuple([(monomial, coefficient * factor) for monomial, coefficient in polynomial])
 
 
@@ -43,9 +47,9 @@ def polynomial_product(first: Polynomial, second: Polynomial) -> Polynomial:
 
 
 def from_terms(terms: Mapping[Monomial, int]) -> Polynomial:
-    if len(terms) == 1:
-        return tuple([each for each in terms.items() if each[1]])
-    return tuple(sorted([each for each in terms.items() if each[1]]))
+    if 0 in terms.values():
+        terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    return tuple(sorted(terms.items())) if len(terms) > 1 else tuple(terms.items())
 
 
 def divided(above: Polynomial, below: Polynomial) -> tuple[Polynomial, Polynomial]:

@@ -314,7 +314,8 @@ class Trace(Locked):
 
     def note(self, relation: Relation, polynomial: Polynomial | None, answer: bool = True) -> None:
         """Record the result of a comparison within a block of `recording`."""
-        if self._answers is None or (polynomial is not None and not any(each for each, _ in polynomial)):
+        # The monomial of a constant comes first, so the last one tells whether there are others.
+        if self._answers is None or (polynomial is not None and not (polynomial and polynomial[-1][0])):
             return
         if polynomial is None or not self._asks_for_unit(relation, polynomial):
             self._answers[relation, polynomial] = answer

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel, operations_of
-from opendml.program.node import PLACINGS, SCANS, Operation
+from opendml.program.node import PLACINGS, SCANS, Node, Operation
 
 
 class KernelKind(Enum):
@@ -24,9 +25,15 @@ class KernelKind(Enum):
 
 def kind_of(kernel: Kernel) -> KernelKind:
     """Return the kind of a kernel."""
-    operations = operations_of(kernel.values)
+    return _kind_of(kernel.values, bool(kernel.axes))
+
+
+@lru_cache(maxsize=1024)
+def _kind_of(values: tuple[Node, ...], has_axes: bool) -> KernelKind:
+    """Return the kind of kernels of some values. It is found once for all sizes of a kernel."""
+    operations = operations_of(values)
     if Operation.CONTRACTION in operations:
-        attention = attention_of(kernel.values)
+        attention = attention_of(values)
         return KernelKind.CONTRACTION if attention is None else KernelKind.ATTENTION
     if PLACINGS & operations:
         special = {Operation.TOP: KernelKind.TOP, Operation.POSITIONS: KernelKind.POSITIONS}
@@ -34,4 +41,4 @@ def kind_of(kernel: Kernel) -> KernelKind:
         return special.get(placing, KernelKind.SCATTER)
     if SCANS & operations:
         return KernelKind.SCAN
-    return KernelKind.REDUCTION if kernel.axes else KernelKind.ELEMENT_WISE
+    return KernelKind.REDUCTION if has_axes else KernelKind.ELEMENT_WISE

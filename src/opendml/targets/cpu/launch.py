@@ -9,7 +9,7 @@ from typing import Any
 
 from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
-from opendml.compiler.loops import LoopNest, bundles, innermost_loop, loop_nest
+from opendml.compiler.loops import LoopNest, NumberedLoop, bundles, innermost_loop, loop_nest
 from opendml.late_dataclass import dataclass
 from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.program.sizes import Size, are_same, greatest, hint_of
@@ -197,8 +197,8 @@ def query_of(kernel: Kernel, inner: int | None = None) -> CpuQuery:
     return Query(nest_of(kernel, nest), machine())
 
 
-def innermost_loop_of(kernel: Kernel, traced: Kernel) -> int:
-    """Return the number of the innermost loop of a kernel, for the same kernel with traced sizes."""
+def innermost_loop_of(kernel: Kernel, traced: Kernel) -> NumberedLoop:
+    """Return the innermost loop of a kernel, for the same kernel with traced sizes."""
     kernel = interleaved(kernel)
     return innermost_loop(kernel, _keeps_inner(kernel), interleaved(traced))
 

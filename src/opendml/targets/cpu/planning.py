@@ -72,13 +72,16 @@ _WORD_BYTES = 8  # Bytes of a word of a job.
 class _Known:
     """The parts of the plans of earlier buckets, which later ones may reuse.
 
+    Args:
+        whole: those of the program with all sizes traced; None: these are they.
+
     Attributes:
         launches: the launches of the program's kernels.
         steps: the steps of the initialization, by all that they depend on.
     """
 
-    def __init__(self) -> None:
-        self.launches = KnownLaunches()
+    def __init__(self, whole: _Known | None = None) -> None:
+        self.launches: KnownLaunches = KnownLaunches(None if whole is None else whole.launches)
         self.steps: dict[Hashable, list[InitializationStep]] = {}
 
 
@@ -144,7 +147,7 @@ class CpuTracedProgram:
         """
         made = copy(self)
         made._kernels, made._whole = at_sizes(self._kernels, sizes), self._kernels
-        made._known = _Known()
+        made._known = _Known(self._known)
         return made
 
     def compile(self) -> CpuExecutable | None:
@@ -537,7 +540,9 @@ def _job(
         values[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, grain
         values[at + BACKWARDS] = each.launch.backwards
         values += each.parameters
-    traced = [position for position, value in enumerate(values) if is_traced(value)]
+    traced = [
+        position for position, value in enumerate(values) if type(value) is not int and is_traced(value)
+    ]
     sizes = tuple([values[position] for position in traced])
     for position in traced:
         values[position] = hint_of(values[position])

@@ -15,7 +15,7 @@ from typing import Any
 
 from opendml.budget import check_time
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import LONG
+from opendml.compiler.loops import LONG, NumberedLoop
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
 from opendml.program.sizes import Answers, Size, Trace, hint_of, is_traced
@@ -69,11 +69,14 @@ class _Decided:
         decision: the choice.
         reach: the other sizes that may reuse it.
         windows: the windows of an image that it multiplies.
+        serves_traced: it may be reused where all sizes that vary are traced, also if it was made for plain
+            numbers of some.
     """
 
     decision: CpuDecision
     reach: Reach | None
     windows: Hashable = None
+    serves_traced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,17 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
+class _Earlier:
+    """A choice that was made for other hints, or for plain numbers of some sizes."""
+
+    sizes: tuple[int, ...]
+    """The hints of the domain."""
+    decided: _Decided
+    loop: NumberedLoop | None
+    """The innermost loop of traced sizes; None: the choice has no loops."""
+
+
+@dataclass(frozen=True, slots=True)
 class _TracedForm:
     """The form of a kernel with traced sizes, and what is the same for all buckets.
 
@@ -117,6 +131,7 @@ class _TracedForm:
         binding: what binds the form to it.
         usual: the form of the kernel with all sizes traced.
         key: a number that only kernels of equal forms have.
+        usual_key: that of the usual form.
         trace: the trace of its sizes; None: all are plain numbers.
     """
 
@@ -125,6 +140,7 @@ class _TracedForm:
     binding: ValueBinding
     usual: Kernel
     key: int
+    usual_key: int
     trace: Trace | None
 
 
@@ -133,14 +149,23 @@ class KnownLaunches:
 
     A bucket reuses launches of another bucket under three conditions: its own launches would compute the same
     bits, sizes differ little, and all comparisons of sizes have the same results. The bucket then needs no
-    choice, no construction and no new code. Bound launches are the same objects in all buckets that reuse
-    them, so what follows from them is recognized without a comparison (`planning`).
+    choice, no construction and no new code. If the last condition is not met, it reuses the choice alone, as
+    the first plan for all sizes does after one for a single height and width. Bound launches are the same
+    objects in all buckets that reuse them, so what follows from them is recognized without a comparison
+    (`planning`).
+
+    Args:
+        whole: the launches of the same program with all sizes traced, whose forms are found once for both;
+            None: these are they.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, whole: KnownLaunches | None = None) -> None:
+        self._whole = whole
         self._forms: dict[int, _TracedForm] = {}
         self._keys: dict[Hashable, int] = {}
         self._known: dict[int, list[_Known]] = {}
+        self._earlier: dict[int, list[_Earlier]] = {} if whole is None else whole._earlier
+        """Choices by the keys of usual forms."""
         self._bound: dict[tuple[int, int], list[CpuLaunch]] = {}
 
     def form_of(self, kernel: Kernel, hints: Hints, whole: Kernel | None) -> _TracedForm:
@@ -153,13 +178,17 @@ class KnownLaunches:
         """
         known = self._forms.get(id(kernel))
         if known is None:
-            form, binding = form_of(kernel, hints(replace(kernel, values=(), numbers=())))
-            usual, others = form, None
-            if whole is not None:
-                usual, _ = form_of(whole, hints(replace(whole, values=(), numbers=())))
-                others = usual.domain, usual.loads, usual.stores
+            usual = None
+            if whole is not None and self._whole is not None:
+                usual = self._whole.form_of(whole, hints, None)
+            if usual is not None and kernel is whole:
+                form, binding = usual.form, usual.binding
+            else:
+                form, binding = form_of(kernel, hints(replace(kernel, values=(), numbers=())))
+            others = None if usual is None else (usual.form.domain, usual.form.loads, usual.form.stores)
             number = self._keys.setdefault((*key_of(form), others), len(self._keys))
-            known = _TracedForm(kernel, form, binding, usual, number, trace_of(form))
+            usual_form, usual_key = (form, number) if usual is None else (usual.form, usual.key)
+            known = _TracedForm(kernel, form, binding, usual_form, number, usual_key, trace_of(form))
             self._forms[id(kernel)] = known
         return known
 
@@ -183,9 +212,27 @@ class KnownLaunches:
                 return known
         return None
 
+    def find_earlier(self, form: _TracedForm, sizes: tuple[int, ...]) -> _Earlier | None:
+        """Return a choice that gives sizes of the kernel's domain the bits of their own; None: there is none.
+
+        All sizes of the kernel that vary must be traced.
+        """
+        for earlier in self._earlier.get(form.usual_key, ()):
+            reach = earlier.decided.reach
+            is_near = reach is not None and _differ_little(earlier.sizes, sizes)
+            if is_near and reach is not None and reach.covers(form.form, sizes):
+                return earlier
+        return None
+
     def add(self, form: _TracedForm, known: _Known) -> None:
-        """Add launches of a form."""
-        self._known.setdefault(form.key, []).append(known)
+        """Add launches of a form, unless they are known."""
+        every = self._known.setdefault(form.key, [])
+        if not any(each is known for each in every):
+            every.append(known)
+
+    def add_earlier(self, form: _TracedForm, earlier: _Earlier) -> None:
+        """Add a choice for a form."""
+        self._earlier.setdefault(form.usual_key, []).append(earlier)
 
     def bound(self, form: _TracedForm, launches: list[CpuLaunch]) -> list[CpuLaunch]:
         """Return the launches of a kernel, made of added launches of its form."""
@@ -214,7 +261,7 @@ def _walks_alike(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bo
     are_long = all(own == other or min(own, other) >= LONG for own, other in pairs)
     if are_long or not any(launch.pattern.groups for launch in known.launches):
         return True
-    return known.choice.inner == innermost_loop_of(plain(form.form), form.form)
+    return known.choice.inner == innermost_loop_of(plain(form.form), form.form).number
 
 
 def _differ_little(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
@@ -254,17 +301,42 @@ def schedule(
         form, binding = form_of(kernel)
         launches = _launches.get(form, circumstances, lambda: scheduled(form)[1])
         return [launch.bound(binding) for launch in launches]
-    known = KnownLaunches() if known is None else known
+    if known is None:
+        known = KnownLaunches(None if whole is None else KnownLaunches())
     own = known.form_of(kernel, hints, whole)
 
+    traced, usual, trace = own.form, own.usual, own.trace
+    sizes = tuple(map(hint_of, traced.domain))
+
+    def innermost_of(form: Kernel) -> NumberedLoop:
+        with trace.recording() if trace is not None else nullcontext():
+            return innermost_loop_of(form, traced)
+
+    def made(decided: _Decided, loop: NumberedLoop | None) -> _Known:
+        decision, inner = decided.decision, 0 if loop is None else loop.number
+        choice = _Choice(decision.path, decided.windows, inner)
+        found = known.find_chosen(own, sizes, choice)
+        if found is not None:
+            return found
+        construct = partial(construct_traced, decision, traced, inner)
+        with trace.recording() if trace is not None else nullcontext(Answers()) as answers:
+            launches = construct()
+        return _Known(sizes, launches, answers, choice, decided.reach, construct)
+
     def constructed_now() -> list[CpuLaunch]:
-        traced, usual, trace = own.form, own.usual, own.trace
-        sizes = tuple(map(hint_of, traced.domain))
         found = known.find(own, sizes)
         if found is not None:
             return found.launches
         varying = _traced_dimensions(usual)
         form, open_dimensions = hints(traced), _traced_dimensions(traced)
+        earlier = known.find_earlier(own, sizes) if open_dimensions == varying else None
+        if earlier is not None:
+            loop = None if earlier.loop is None else innermost_of(form)
+            if loop == earlier.loop:
+                reused = made(earlier.decided, loop)
+                if all(map(_is_balanced, reused.launches)):
+                    known.add(own, reused)
+                    return reused.launches
         table, query = table_of(form, None, varying, open_dimensions)
         if open_dimensions != varying and not keeps_bits(form, query):
             form, open_dimensions = hints(usual), varying
@@ -272,19 +344,14 @@ def schedule(
         decided = _decisions.get(
             form, (*circumstances, varying, open_dimensions), lambda: _decided(form, table, query)
         )
-        decision, inner = decided.decision, 0
-        if not isinstance(query, ProductQuery) or len(decision.path) > 1:  # Tiles have no loop nest.
-            with trace.recording() if trace is not None else nullcontext():
-                inner = innermost_loop_of(form, traced)
-        choice = _Choice(decision.path, decided.windows, inner)
-        found = known.find_chosen(own, sizes, choice)
-        if found is not None:
-            return found.launches
-        construct = partial(construct_traced, decision, traced, inner)
-        with trace.recording() if trace is not None else nullcontext(Answers()) as answers:
-            launches = construct()
-        known.add(own, _Known(sizes, launches, answers, choice, decided.reach, construct))
-        return launches
+        # Tiles have no loop nest.
+        has_loops = not isinstance(query, ProductQuery) or len(decided.decision.path) > 1
+        loop = innermost_of(form) if has_loops else None
+        if decided.serves_traced:
+            known.add_earlier(own, _Earlier(sizes, decided, loop))
+        new = made(decided, loop)
+        known.add(own, new)
+        return new.launches
 
     memo = {} if constructed is None else constructed
     if own.key not in memo:
@@ -296,12 +363,14 @@ def _decided(form: Kernel, table: Table, query: Any) -> _Decided:
     """Return the choice for a kernel with sizes that vary."""
     decision = decide(table, query)
     if not isinstance(query, ProductQuery):
-        return _Decided(decision, Reach() if keeps_bits(form, query) else None)
+        reach = Reach() if keeps_bits(form, query) else None
+        return _Decided(decision, reach, serves_traced=reach is not None)
     tiles = decision.path[0][1]
     if not isinstance(tiles, TileChoice):
         return _Decided(decision, None)
     reach = reach_of_filters(query) if query.adds_one_way else reach_of_rows(query, tiles)
-    return _Decided(decision, reach, windows_of(query, tiles))
+    serves_traced = reach is not None and query.serves_others(tiles)
+    return _Decided(decision, reach, windows_of(query, tiles), serves_traced)
 
 
 def trace_of(kernel: Kernel) -> Trace | None:

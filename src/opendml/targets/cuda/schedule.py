@@ -46,7 +46,7 @@ def schedule(
     decision, launch = _known.get(form, (machine, counting), lambda: scheduled(form, machine, counting))
     if hints is not None:
         traced, binding = form_of(kernel, hints)
-        query = table_of(traced, machine, counting, innermost_loop(form, traced=traced))[1]
+        query = table_of(traced, machine, counting, innermost_loop(form, traced=traced).number)[1]
         launch = decision.construct(query)
         launch = replace(launch, pattern=plain(launch.pattern))
     return launch.bound(binding)

@@ -3,7 +3,6 @@ depth."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
@@ -75,7 +74,10 @@ class Roles:
 
     def count(self, dimensions: Iterable[int]) -> int:
         """Return the product of the sizes of dimensions."""
-        return math.prod(self.a.domain[dimension] for dimension in dimensions)
+        domain, product = self.a.domain, 1
+        for dimension in dimensions:
+            product *= domain[dimension]
+        return product
 
 
 def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:

@@ -351,6 +351,17 @@ class ProductQuery:
             for each in usual
         )
 
+    def serves_others(self, choice: TileChoice) -> bool:
+        """Return whether a choice for this query would also be one if all sizes that vary were traced.
+
+        A choice of windows has rows of them for one width.
+        """
+        if Storage.WINDOWS in (choice.a, choice.b):
+            return False
+        own = choice.exchanged, choice.instructions, choice.micro
+        families = [each.family for each in self._usual_families if not each.family.viewed]
+        return own in [(each.roles.exchanged, each.instructions, each.micro) for each in families]
+
     @cached_property
     def stays_narrow(self) -> bool:
         """True if an operand is a constant that is packed in its narrow type. A reduction without tiles would
