@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from opendml.compiler.memory import Temporary
+from opendml.compiler.recipe import Recipe
 from opendml.late_dataclass import dataclass
 from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
@@ -73,19 +74,6 @@ class Repeat:
     first: int
     length: int
     count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A description of how memory is made of constants; equal recipes make equal bytes.
-
-    Args:
-        text: the computation, with constants numbered from 0 on; None: no text describes it.
-        constants: the numbers of the constants in the program, in the order of the text.
-    """
-
-    text: str | None
-    constants: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, islice
 
-from opendml.compiler.kernel import Recipe
 from opendml.compiler.prices import FREE_IN_LOADS
+from opendml.compiler.recipe import Recipe
 from opendml.compiler.view_algebra import above_memory, walk
 from opendml.program.carriers import has_four_bits
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
-from opendml.compiler.kernel import Access, Kernel, KernelProgram, PreparedTensor, Recipe, Repeat
+from opendml.compiler.kernel import Access, Kernel, KernelProgram, PreparedTensor, Repeat
 from opendml.compiler.memory import Temporary
+from opendml.compiler.recipe import Recipe
 from opendml.program.node import (
     Attribute,
     Likelihood,

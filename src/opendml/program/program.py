@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from opendml.late_dataclass import dataclass
-from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import hint_of, index_range, is_unit
+
+if TYPE_CHECKING:
+    from opendml.program.node import Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from opendml.compiler.kernel import Recipe
 from opendml.compiler.memory import aligned
+from opendml.compiler.recipe import Recipe
 from opendml.late_dataclass import dataclass
 from opendml.program.program import Layout
 from opendml.targets.executable import Instance

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from opendml.compiler.kernel import KernelProgram
 from opendml.late_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from opendml.compiler.kernel import KernelProgram
 
 Timer = Callable[[], float]
 """Runs some work and returns the seconds that it took."""

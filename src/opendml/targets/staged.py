@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 
-from opendml.compiler.kernel import Recipe
 from opendml.compiler.memory import place
+from opendml.compiler.recipe import Recipe
 from opendml.late_dataclass import dataclass
 from opendml.targets.arenas import Arenas
 from opendml.targets.executable import Executable, Instance

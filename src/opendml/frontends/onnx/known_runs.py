@@ -24,8 +24,8 @@ from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions, IntegerArray
 from opendml.program.sizes import value_at
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory
-from opendml.runtime.graphs.work import require_run
 from opendml.targets.memory import address_of
 from opendml.targets.sized_instances import SizedInstances
 

@@ -17,7 +17,7 @@ from opendml.targets.compiled_files import Recorder, constant_key, current_file,
 from opendml.targets.memory import Array, OwnMemory
 
 if TYPE_CHECKING:
-    from opendml.compiler.kernel import Recipe
+    from opendml.compiler.recipe import Recipe
     from opendml.targets.backend import DeviceBackend
     from opendml.targets.executable import Executable
     from opendml.targets.kept import Kept

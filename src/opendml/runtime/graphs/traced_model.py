@@ -35,10 +35,11 @@ from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker, Ranges
+from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, note_constants
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
 from opendml.runtime.graphs.stored_plans import StoredPlan, StoredPlans
-from opendml.runtime.graphs.work import Work, require_parts, require_run
+from opendml.runtime.graphs.work import Work, require_parts
 from opendml.runtime.objects.device import Device
 from opendml.targets.compiled_files import Recorder
 from opendml.targets.executable import TracedExecutable, TracedProgram

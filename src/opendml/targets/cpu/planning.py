@@ -13,9 +13,10 @@ import numpy as np
 
 from opendml.across_forks import cached_property
 from opendml.compiler.fuse import Abilities, fuse
-from opendml.compiler.kernel import KernelProgram, PreparedTensor, Recipe
+from opendml.compiler.kernel import KernelProgram, PreparedTensor
 from opendml.compiler.memory import aligned
 from opendml.compiler.prices import Prices
+from opendml.compiler.recipe import Recipe
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain, with_plain_nodes
 from opendml.compiler.stored_kernels import (

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from opendml.across_forks import importing
-from opendml.compiler.kernel import Recipe
+from opendml.compiler.recipe import Recipe
 from opendml.errors import Unsupported
 from opendml.logs import log
-from opendml.program.digest import program_digest
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.compiled_files import recorder
@@ -63,6 +62,8 @@ def known_plan(program: Program, threads: int | None) -> CpuParts:
 
 def plan_key(program: Program, threads: int | None) -> str:
     """Return the key of a program's plan in the cache, which stands for all that the plan depends on."""
+    with importing:
+        from opendml.program.digest import program_digest  # A known model has no program.
     return hashlib.sha256(f"{circumstances()} {threads}\n{program_digest(program)}".encode()).hexdigest()
 
 

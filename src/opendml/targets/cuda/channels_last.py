@@ -27,13 +27,13 @@ from opendml.compiler.kernel import (
     Kernel,
     KernelProgram,
     PreparedTensor,
-    Recipe,
     number_of,
     operations_of,
     renumbered,
 )
 from opendml.compiler.loops import Loop, loops_over
 from opendml.compiler.memory import Temporary
+from opendml.compiler.recipe import Recipe
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
 from opendml.program.carriers import bits_of_bfloat16
