@@ -1,11 +1,16 @@
-"""Times models whose sizes change from run to run, in opendml, ONNX Runtime and OpenVINO.
+"""Times models whose sizes change from run to run, in opendml and in other engines.
 
-python -m benchmarks.sizes [--case TEXT ...] [--rounds N] [--threads N] [--models FOLDER] [--out FILE]
+python -m benchmarks.sizes [--device NAME] [--case TEXT ...] [--rounds N] [--threads N] [--models FOLDER]
+                           [--out FILE]
 
 A case is a model and a list of runs, most of them with sizes that no run had before. Each engine runs the
 list in a process of its own, and the engines alternate. Loading is timed apart. All get the same values;
-a checksum of the outputs of each run is compared. OpenVINO runs if it is installed. Models that are exported
-from PyTorch with random weights stay in the folder.
+a checksum of the outputs of each run is compared. Models that are exported from PyTorch with random weights
+stay in the folder.
+
+On the CPU, the engines are ONNX Runtime, and OpenVINO if it is installed. With `--device cuda`, they are
+PyTorch, and `torch.compile` with dynamic sizes, for models that PyTorch has. Inputs and outputs are arrays in
+host memory there too, but caches stay on the device. The memory is that of the device.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,11 +32,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.models.cases import CASES as FIXED
-from benchmarks.models.worker import peak_memory
+from benchmarks.models.cases import GPT2_LAYERS
+from benchmarks.models.worker import device_memory, peak_memory
 
 ROOT = Path(__file__).parents[1]
-ENGINES = {"opendml": "opendml", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
-"""The names of engines in tables, by those of their packages."""
+ENGINES = {
+    "cpu": {"opendml": "opendml", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"},
+    "cuda": {"opendml": "opendml", "torch": "PyTorch", "inductor": "torch.compile"},
+}
+"""The names of engines in tables, by their own names, for each device."""
 TOLERANCE = 1e-3
 """The greatest difference of sums of outputs, relative to the sum of their magnitudes."""
 
@@ -49,11 +58,26 @@ class Case:
         name: on the command line and in the table.
         model: returns the model's file, which it may make in a folder.
         runs: makes all runs one after the other.
+        network: makes PyTorch's module, which takes the inputs in their order; None: there is none.
+        caches: the sizes of inputs before the first run, by name, that are outputs of the run before. These
+            have names with "present" for "past". Engines keep them.
     """
 
     name: str
     model: Callable[[Path], Path]
     runs: Callable[[Run], Results]
+    network: Callable[[], Any] | None = None
+    caches: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def engines(self, device: str) -> list[str]:
+        """Return the engines that run the case on a device."""
+        packages = {"inductor": "torch"}
+        return [
+            engine
+            for engine in ENGINES[device]
+            if find_spec(packages.get(engine, engine)) is not None
+            and (self.network is not None or engine not in ("torch", "inductor"))
+        ]
 
 
 def in_random_order(sizes: list[int], inputs: Callable[[int], Arrays]) -> Callable[[Run], Results]:
@@ -66,29 +90,41 @@ def in_random_order(sizes: list[int], inputs: Callable[[int], Arrays]) -> Callab
     return runs
 
 
-def decoding(
-    prompt: int, count: int, cache: Mapping[str, tuple[int, ...]], numbers: str
-) -> Callable[[Run], Results]:
+def decoding(prompt: int, count: int, numbers: str) -> Callable[[Run], Results]:
     """Return runs that read a prompt, and then one token each, with keys and values of all before.
 
     Args:
         prompt: tokens of the prompt.
         count: runs after it.
-        cache: the sizes of inputs before the first token, by name; outputs are named "present_..." for
-            "past_...".
         numbers: the name of the input of tokens.
     """
 
     def runs(run: Run) -> Results:
-        past: Arrays = {name: np.zeros(sizes, np.float32) for name, sizes in cache.items()}
         tokens = np.arange(prompt)[None] % 50
         for step in range(count + 1):
-            outputs = run({numbers: tokens, **past})
-            past = {name: outputs[name.replace("past", "present")] for name in past}
+            outputs = run({numbers: tokens})
             tokens = np.array([[step % 50]])
-            yield str(past[next(iter(past))].shape[2]), {"logits": outputs["logits"]}
+            yield str(prompt + step), {"logits": outputs["logits"]}
 
     return runs
+
+
+def with_caches(run: Callable[[dict[str, Any]], dict[str, Any]], first: Mapping[str, Any]) -> Run:
+    """Return runs that get the caches of the run before, and return other outputs.
+
+    Args:
+        run: runs the model.
+        first: the caches before the first run, by name.
+    """
+    past = dict(first)
+
+    def step(inputs: Arrays) -> Arrays:
+        outputs = run({**inputs, **past})
+        for name in past:
+            past[name] = outputs.pop(name.replace("past", "present"))
+        return outputs
+
+    return step if past else run
 
 
 def random_floats(*sizes: int) -> NDArray[np.float32]:
@@ -113,32 +149,38 @@ def _characters(folder: Path) -> Path:
 
     path = folder / "gpt-characters.onnx"
     if not path.exists():
-        generate.export(generate.gpt(96).eval(), path)
+        generate.export(_character_network(), path)
     return path
+
+
+def _character_network() -> Any:
+    import torch
+
+    from examples import generate
+
+    torch.manual_seed(0)
+    return generate.gpt(96).eval()
 
 
 def _gpt2(folder: Path) -> Path:
     import torch
     from torch.export import Dim
 
-    from benchmarks.models.cases import GPT2_LAYERS
+    past = [torch.zeros(1, 12, 5, 64) for _ in _KEYS]
+    dims = ({1: Dim("length")}, tuple({2: Dim("past_length")} for _ in past))
+    arguments = torch.zeros(1, 3, dtype=torch.int64), *past
+    outputs = ["logits", *(name.replace("past", "present") for name in _KEYS)]
+    return _exported(folder / "gpt2.onnx", _gpt2_network, arguments, dims, ["input_ids", *_KEYS], outputs)
+
+
+def _gpt2_network() -> Any:
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
     from benchmarks.models.networks import NextToken
 
-    def example(model: Any) -> tuple[Any, Any, Any]:
-        past = [torch.zeros(1, 12, 5, 64) for _ in range(2 * GPT2_LAYERS)]
-        dims = ({1: Dim("length")}, tuple({2: Dim("past_length")} for _ in past))
-        return NextToken(model, []), (torch.zeros(1, 3, dtype=torch.int64), *past), dims
-
-    def network() -> Any:
-        from transformers import GPT2Config, GPT2LMHeadModel
-
-        return GPT2LMHeadModel(GPT2Config())
-
-    names = [f"{number}_{part}" for number in range(GPT2_LAYERS) for part in ("key", "value")]
-    inputs = ["input_ids", *(f"past_{name}" for name in names)]
-    return _exported(
-        folder / "gpt2.onnx", network, example, inputs, ["logits", *(f"present_{n}" for n in names)]
-    )
+    torch.manual_seed(0)
+    return NextToken(GPT2LMHeadModel(GPT2Config()), []).eval()
 
 
 def _packed_gpt2(folder: Path) -> Path:
@@ -181,32 +223,35 @@ def _bert(folder: Path) -> Path:
     import torch
     from torch.export import Dim
 
+    ids, length = torch.ones(1, 7, dtype=torch.int64), Dim("length", min=2, max=512)
+    dims = (({1: length}, {1: length}),)
+    return _exported(folder / "bert.onnx", _bert_network, (ids, ids.clone()), dims, _TOKENS, ["hidden"])
+
+
+def _bert_network() -> Any:
+    import torch
+    from transformers import BertConfig, BertModel
+
     from benchmarks.models.networks import Network
 
-    def example(model: Any) -> tuple[Any, Any, Any]:
-        ids, length = torch.ones(1, 7, dtype=torch.int64), Dim("length", min=2, max=512)
-        names = ["input_ids", "attention_mask"]
-        return Network(model, names), (ids, ids.clone()), (({1: length}, {1: length}),)
-
-    def network() -> Any:
-        from transformers import BertConfig, BertModel
-
-        return BertModel(BertConfig())
-
-    return _exported(folder / "bert.onnx", network, example, ["input_ids", "attention_mask"], ["hidden"])
+    torch.manual_seed(0)
+    return Network(BertModel(BertConfig()), _TOKENS).eval()
 
 
 def _exported(
-    path: Path, network: Callable[[], Any], example: Any, inputs: list[str], outputs: list[str]
+    path: Path,
+    network: Callable[[], Any],
+    arguments: tuple[Any, ...],
+    dims: Any,
+    inputs: list[str],
+    outputs: list[str],
 ) -> Path:
     """Return the file of a network with random weights; make it if it is not there."""
     import torch
 
     if not path.exists():
-        torch.manual_seed(0)
-        module, arguments, dims = example(network().eval())
         torch.onnx.export(
-            module,
+            network(),
             arguments,
             path,
             input_names=inputs,
@@ -224,16 +269,19 @@ def packaged(name: str) -> Callable[[Path], Path]:
     return lambda folder: FIXED[name].path
 
 
-_KEYS = {f"past_{number}_{part}": (1, 12, 0, 64) for number in range(12) for part in ("key", "value")}
+_KEYS = {
+    f"past_{number}_{part}": (1, 12, 0, 64) for number in range(GPT2_LAYERS) for part in ("key", "value")
+}
 CHARACTER_CACHE = {f"past_{n}_{part}": (1, 4, 0, 32) for n in range(3) for part in ("keys", "values")}
 """The sizes of the empty caches of the model of characters, by the names of inputs."""
+_TOKENS = ["input_ids", "attention_mask"]
 _LENGTHS = [1, 2, 3, 5, 8, 13, 16, 21, 34, 55, 64, 89, 100, 128, 144, 200, 233, 256, 300, 377, 400, 512]
 
 CASES = (
-    Case("gpt, 3 layers", _characters, decoding(17, 200, CHARACTER_CACHE, "numbers")),
-    Case("gpt-2", _gpt2, decoding(512, 100, _KEYS, "input_ids")),
-    Case("gpt-2, int4", _packed_gpt2, decoding(512, 100, _KEYS, "input_ids")),
-    Case("bert-base", _bert, in_random_order(_LENGTHS, token_inputs)),
+    Case("gpt, 3 layers", _characters, decoding(17, 200, "numbers"), _character_network, CHARACTER_CACHE),
+    Case("gpt-2", _gpt2, decoding(512, 100, "input_ids"), _gpt2_network, _KEYS),
+    Case("gpt-2, int4", _packed_gpt2, decoding(512, 100, "input_ids"), None, _KEYS),
+    Case("bert-base", _bert, in_random_order(_LENGTHS, token_inputs), _bert_network),
     Case(
         "nudenet",
         packaged("nudenet"),
@@ -247,13 +295,20 @@ CASES = (
 )
 
 
-def loaded(engine: str, path: Path, threads: int) -> Run:
+def loaded(engine: str, case: Case, path: Path, threads: int, device: str) -> Run:
     """Return a function that runs a model on arrays by name."""
+    empty = {name: np.zeros(sizes, np.float32) for name, sizes in case.caches.items()}
     if engine == "opendml":
         import opendml as dml
 
-        model = dml.onnx.load(path, dml.Device("cpu", threads=threads))
-        return lambda inputs: dict(model(**inputs))
+        if device == "cpu":
+            model = dml.onnx.load(path, dml.Device("cpu", threads=threads))
+            return with_caches(lambda inputs: dict(model(**inputs)), empty)
+        model = dml.onnx.load(path, device)
+        return model.state().run if empty else lambda inputs: dict(model(**inputs))
+    if engine in ("torch", "inductor"):
+        assert case.network is not None
+        return _torch(case.network, case.caches, engine == "inductor", device)
     from benchmarks.sessions import onnxruntime_session, openvino_request
 
     if engine == "openvino":
@@ -264,17 +319,41 @@ def loaded(engine: str, path: Path, threads: int) -> Run:
             found = request.infer(inputs, share_inputs=True, share_outputs=False)
             return dict(zip(names, found.to_tuple(), strict=True))
 
-        return run
+        return with_caches(run, empty)
     session = onnxruntime_session(str(path), threads)
     names = [output.name for output in session.get_outputs()]
-    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
+    return with_caches(lambda inputs: dict(zip(names, session.run(names, inputs), strict=True)), empty)
 
 
-def work(engine: str, name: str, path: Path, threads: int) -> dict[str, Any]:
+def _torch(
+    network: Callable[[], Any], caches: Mapping[str, tuple[int, ...]], is_compiled: bool, device: str
+) -> Run:
+    """Return runs of a module of PyTorch. Its first output is copied to host memory, and caches are not.
+
+    Products of float32 are exact, without TF32.
+    """
+    import torch
+
+    torch.set_grad_enabled(False)
+    module = network().to(device)
+    torch.set_default_device(device)  # Networks make tensors of positions.
+    names = ["logits", *(name.replace("past", "present") for name in caches)]
+    compiled = torch.compile(module, dynamic=True) if is_compiled else module
+
+    def run(inputs: dict[str, Any]) -> dict[str, Any]:
+        given = [torch.as_tensor(each, device=device) for each in inputs.values()]
+        found = compiled(*given)
+        first, *others = found if isinstance(found, tuple) else (found,)
+        return dict(zip(names, [first.cpu().numpy(), *others], strict=True))
+
+    return with_caches(run, {name: torch.zeros(sizes) for name, sizes in caches.items()})
+
+
+def work(engine: str, name: str, path: Path, threads: int, device: str) -> dict[str, Any]:
     """Run a case in this process, and return what was measured."""
     case = next(each for each in CASES if each.name == name)
     begun = time.perf_counter()
-    run = loaded(engine, path, threads)
+    run = loaded(engine, case, path, threads, device)
     load, times = time.perf_counter() - begun, list[float]()
 
     def timed(inputs: Arrays) -> Arrays:
@@ -289,7 +368,8 @@ def work(engine: str, name: str, path: Path, threads: int) -> dict[str, Any]:
         sums[f"{number}: {sizes}"] = [
             sum(float(f(each).sum()) for each in values) for f in (np.positive, np.abs)
         ]
-    return {"load": load, "times": times, "sums": sums, "memory": peak_memory()}
+    memory = peak_memory() if device == "cpu" else device_memory()
+    return {"load": load, "times": times, "sums": sums, "memory": memory}
 
 
 def compared(case: Case, engines: Sequence[str], arguments: argparse.Namespace) -> dict[str, Any]:
@@ -297,7 +377,7 @@ def compared(case: Case, engines: Sequence[str], arguments: argparse.Namespace) 
     path, found = case.model(arguments.models), {engine: list[dict[str, Any]]() for engine in engines}
     for _ in range(arguments.rounds):
         for engine in engines:
-            task = json.dumps([engine, case.name, str(path), arguments.threads])
+            task = json.dumps([engine, case.name, str(path), arguments.threads, arguments.device])
             command = [sys.executable, "-m", "benchmarks.sizes", "--task", task]
             variables = {"OMP_NUM_THREADS": str(arguments.threads)}
             finished = subprocess.run(
@@ -361,20 +441,21 @@ def main() -> None:
     """Measure the cases, and print the table."""
     parser = options(__doc__, "processes of each engine (3)")
     parser.add_argument("--threads", type=int, default=2, help="threads of each engine (2)")
+    parser.add_argument("--device", choices=ENGINES, default="cpu", help="where the engines run (cpu)")
     arguments = parser.parse_args()
     if arguments.task:
-        engine, name, path, threads = json.loads(arguments.task)
-        print(json.dumps(work(engine, name, Path(path), threads)))
+        engine, name, path, threads, device = json.loads(arguments.task)
+        print(json.dumps(work(engine, name, Path(path), threads, device)))
         return
-    if find_spec("onnxruntime") is None:
+    if arguments.device == "cpu" and find_spec("onnxruntime") is None:
         parser.exit(1, "onnxruntime is not installed: make bench installs it\n")
-    engines = [engine for engine in ENGINES if find_spec(engine) is not None]
     arguments.models.mkdir(parents=True, exist_ok=True)
-    names = " / ".join([ENGINES[engine] for engine in engines])
+    names = " / ".join(ENGINES[arguments.device].values())
     head = ["case", *(f"{each}: {names}" for each in COLUMNS)]
     lines = [f"| {' | '.join(head)} |", f"|---|{'--:|' * len(COLUMNS)}"]
     for case in CASES:
         if not arguments.case or any(text in case.name for text in arguments.case):
+            engines = case.engines(arguments.device)
             lines.append(row(compared(case, engines, arguments), engines))
             print(lines[-1], flush=True)
     if arguments.out:

@@ -60,7 +60,7 @@ def work(job: Job) -> dict[str, Any]:
     times, processor_times = time_runs(run, loaded.wait, job.seconds)
     found: dict[str, Any] = {"first": first, "first_processor": first_processor}
     found |= {"times": times, "processor_times": processor_times}
-    found["memory"] = _device_memory() if job.device == "cuda" else peak_memory()
+    found["memory"] = device_memory() if job.device == "cuda" else peak_memory()
     if job.is_checked:
         from benchmarks.models.engines import as_arrays
         from benchmarks.models.prepare import load_arrays
@@ -85,7 +85,7 @@ def peak_memory() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-def _device_memory() -> int:
+def device_memory() -> int:
     """Return the bytes of the GPU's memory that are in use."""
     import torch
 

@@ -17,17 +17,17 @@ doubled (float[n] x) => (float[n] y) { y = Add(x, x) }
 """
 
 
-@pytest.mark.parametrize("engine", sizes.ENGINES)
+@pytest.mark.parametrize("engine", sizes.ENGINES["cpu"])
 def test_each_run_of_a_case_is_timed_and_summed(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip(engine, reason=f"{sizes.ENGINES[engine]} is not installed")
+    pytest.importorskip(engine, reason=f"{sizes.ENGINES['cpu'][engine]} is not installed")
     path = tmp_path / "model.onnx"
     onnx.save(onnx.parser.parse_model(MODEL), path)
     inputs = {size: {"x": np.full(size, -size, np.float32)} for size in (2, 5, 9)}
     case = sizes.Case("case", lambda folder: path, sizes.in_random_order([2, 5, 9], inputs.__getitem__))
     monkeypatch.setattr(sizes, "CASES", (case,))
-    found = sizes.work(engine, "case", path, 1)
+    found = sizes.work(engine, "case", path, 1, "cpu")
     assert len(found["times"]) == 3
     assert sorted(found["sums"].values()) == [[-162.0, 162.0], [-50.0, 50.0], [-8.0, 8.0]]
 
