@@ -117,3 +117,25 @@ def test_outputs_are_taken_by_pytorch_without_a_copy() -> None:
         assert taken.data_ptr() == y.data_ptr()
         assert torch.equal(taken, 2 * x)
         assert np.array_equal(positive.numpy(), (x > 0).cpu().numpy())
+
+
+def test_a_number_on_the_device_decides_what_runs() -> None:
+    session = session_of(
+        onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[n] x, int64[1] rate) => (float[n] y) {
+          known = Constant <value_ints = [16000]> ()
+          is_known = Equal (rate, known)
+          y = If (is_known) <
+            then_branch = f () => (float[n] a) { a = Neg (x) },
+            else_branch = g () => (float[n] b) { b = Add (x, x) }
+          >
+        }""")
+    )
+    for rate, size in ((16000, 5), (8000, 5), (16000, 7), (0, 7)):
+        x, y = torch.randn(size, device="cuda"), torch.empty(size, device="cuda")
+        binding = session.io_binding()
+        binding.bind_ortvalue_input("x", ort.OrtValue(x))
+        binding.bind_ortvalue_input("rate", ort.OrtValue(torch.tensor([rate], device="cuda")))
+        binding.bind_output("y", "cuda", 0, np.float32, [size], y.data_ptr())
+        session.run_with_iobinding(binding)
+        torch.testing.assert_close(y, -x if rate == 16000 else x + x, rtol=0, atol=0)

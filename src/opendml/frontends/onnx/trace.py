@@ -283,7 +283,7 @@ class Tracer(Locked):
     def _first_step(self, contents: dict[str, Any], dimensions: Dimensions) -> TraceStep:
         """Return the step that a run begins with."""
         while True:
-            _copy_to_host(contents, self.decisive)
+            _copy_to_host(contents, [name for name in self.decisive if name in contents])
             key = forms_of(contents, self._symbols, dimensions, self.decisive)
 
             def state() -> State:
