@@ -22,6 +22,7 @@ from opendml.cli import main
 from opendml.runtime.graphs import shared
 from opendml.targets import compiled_files, object_cache
 from opendml.targets.cpu import engine, executable, machine_code, planning
+from opendml.targets.later import finish
 from tests.conftest import MadeOnce
 
 Array = np.ndarray[Any, Any]
@@ -63,6 +64,7 @@ class Machine:
 
     def without_objects(self) -> None:
         """Remove all code and plans of the cache, but not the records of compiled files."""
+        finish()  # A thread writes plans.
         for path in (self._folder / "first").iterdir():
             if path.suffix != ".file":
                 path.unlink()
