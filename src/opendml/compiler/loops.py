@@ -189,7 +189,10 @@ def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int,
         accesses: loads, or stores; of a mixture bundles may have both.
         steps: the bytes that each moves with a step of the loop.
     """
-    if not any(_may_be_bundled(*each) for each in zip(accesses, steps, strict=False)):
+    for each in zip(accesses, steps, strict=False):
+        if _may_be_bundled(*each):
+            break
+    else:
         return []
     free = {access: number for number, access in reversed(list(enumerate(accesses)))}
     result = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, fields, is_dataclass
 from enum import Enum, IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Generic, TypeVar
 
 from opendml.compiler.kernel import fingerprint, number_of
@@ -138,6 +138,20 @@ def key_text(value: object) -> str:
         return repr(value)
     if isinstance(value, Enum):
         return value._name_  # `name` is a descriptor, which takes ten times as long.
+    if isinstance(value, AccessPattern):
+        return _access_text(value)
+    return _text_of_parts(value)
+
+
+@lru_cache(maxsize=4096)
+def _access_text(access: AccessPattern) -> str:
+    """Return the text of an access. Few accesses are different."""
+    return _text_of_parts(access)
+
+
+def _text_of_parts(value: object) -> str:
+    """Return the text of data that has parts."""
+    kind: Any = type(value)
     names = _names(kind)
     if names is not None:
         parts = [key_text(getattr(value, name)) for name in names]

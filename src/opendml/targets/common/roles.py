@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from opendml.compiler.attention import Attention, attention_of
 from opendml.compiler.kernel import Kernel
@@ -77,8 +78,14 @@ def attention_roles(kernel: Kernel) -> Iterator[AttentionRoles]:
 
 def moving(kernel: Kernel, roots: Iterable[Node]) -> set[int]:
     """Return the dimensions along which some load moves that values are made of."""
-    loads = [kernel.loads[number].strides for number in loads_of(roots)]
+    loads = [kernel.loads[number].strides for number in _loads_of(tuple(roots))]
     return {dimension for strides in loads for dimension, stride in enumerate(strides) if stride}
+
+
+@lru_cache(maxsize=1024)
+def _loads_of(roots: tuple[Node, ...]) -> frozenset[int]:
+    """Return what `loads_of` does. It is found once for all sizes of a kernel."""
+    return frozenset(loads_of(roots))
 
 
 def loops_from_results(kernel: Kernel, dimensions: Iterable[int]) -> tuple[Loop, ...]:

@@ -46,9 +46,6 @@ def copied_image(kernel: Kernel, nest: LoopNest) -> CopiedImage | None:
     places = search.places()
     if places is None:
         return None
-    columns = hint_of(nest.inner.count) * search.strides[1]
-    if columns >= _WIDE and len(places) <= _FEW_LOADS:
-        return None
     down, along = search.strides
     planes = sorted({(row % down, column % along) for row, column in places.values()})
     found = {
@@ -100,7 +97,10 @@ class _Search:
         self.strides, self.bounds = (1, 1), (0, 0)
 
     def places(self) -> dict[int, tuple[int, int]] | None:
-        """Return the row and the column of the image that each load reads in the first row and column."""
+        """Return the row and the column of the image that each load reads in the first row and column.
+
+        None: there is no such image, or a copy of it does not pay.
+        """
         limits = self._limits()
         if limits is None:
             return None
@@ -114,6 +114,8 @@ class _Search:
         self.bounds = row.bound, column.bound
         self.strides = self._row.strides[row.counter], self._column.strides[column.counter]
         if isinstance(self.strides[0], Size) or self.strides[0] < 1 or self.strides[1] not in (1, 2):
+            return None
+        if hint_of(self._column.count) * self.strides[1] >= _WIDE and len(limits) <= _FEW_LOADS:
             return None
         size = loads[reference].type.bytes
         line = self._row.strides[reference] // self.strides[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from opendml.compiler.bounds import bounded_axes
@@ -16,7 +17,7 @@ from opendml.program.sizes import Size, are_same, greatest, hint_of
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
-from opendml.targets.common.launch import KernelNest, Query, inner_words, loop_words, nest_of
+from opendml.targets.common.launch import KernelNest, Query, nest_of
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import CpuMachine, machine
@@ -456,13 +457,19 @@ def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> LaunchWor
         groups=numbers.groups,
         stashed_bytes=numbers.stashed * STASHED.bytes,
     )
-    words = header._asdict() | loop_words(kernel, nest.groups, nest.rows) | inner_words(nest.inner)
-    accesses = (*kernel.loads, *kernel.stores)
+    loops, accesses = (*nest.groups, *nest.rows), kernel.accesses
+    words = [*header, *[loop.count for loop in loops]]
     for number, access in enumerate(accesses):
-        words |= {f"buffer{number}": access.buffer or 0, f"offset{number}": access.offset}
-    names = parameter_names(len(nest.groups), len(nest.rows), len(accesses), len(kernel.numbers))
-    buffers = {f"buffer{number}" for number, access in enumerate(accesses) if access.buffer is not None}
-    addresses = tuple([position for position, name in enumerate(names) if name in buffers])
-    numbers_from = len(names) - len(kernel.numbers)
-    rebound = Rebound(addresses, tuple(range(numbers_from, len(names))))
-    return LaunchWords(tuple([words[name] for name in names]), rebound)
+        words += access.buffer or 0, access.offset, nest.inner.strides[number]
+        words += [loop.strides[number] for loop in loops]
+    are_in_memory = tuple([access.buffer is not None for access in accesses])
+    rebound = _rebound(len(nest.groups), len(nest.rows), are_in_memory, len(kernel.numbers))
+    return LaunchWords((*words, *kernel.numbers), rebound)
+
+
+@lru_cache(maxsize=1024)
+def _rebound(groups: int, rows: int, are_in_memory: tuple[bool, ...], numbers: int) -> Rebound:
+    """Return the positions of addresses and numbers, given which accesses are in memory."""
+    names = parameter_names(groups, rows, len(are_in_memory), numbers)
+    buffers = [names.index(f"buffer{number}") for number, is_one in enumerate(are_in_memory) if is_one]
+    return Rebound(tuple(buffers), tuple(range(len(names) - numbers, len(names))))

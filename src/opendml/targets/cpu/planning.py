@@ -79,11 +79,15 @@ class _Known:
     Attributes:
         launches: the launches of the program's kernels.
         steps: the steps of the initialization, by all that they depend on.
+        constants: the constants that dispatches read, by their numbers and the number of steps.
     """
 
     def __init__(self, whole: _Known | None = None) -> None:
         self.launches: KnownLaunches = KnownLaunches(None if whole is None else whole.launches)
         self.steps: dict[Hashable, list[InitializationStep]] = {}
+        self.constants: dict[tuple[tuple[int, ...], int], KeptConstants] = {}
+        if whole is not None:
+            self.constants = whole.constants
 
 
 class CpuTracedProgram:
@@ -240,8 +244,12 @@ def _parts(
         steps = _steps(kernels, initializing, packings, codes[len(dispatched) :], read, threads)
         if known is not None:
             known.steps[key] = steps
-    copied = {number: program.inputs[number] for number in sorted(program.constants & read)}
-    constants = KeptConstants(copied, len(steps))
+    copied = tuple(sorted(program.constants & read))
+    constants = None if known is None else known.constants.get((copied, len(steps)))
+    if constants is None:
+        constants = KeptConstants({number: program.inputs[number] for number in copied}, len(steps))
+        if known is not None:
+            known.constants[copied, len(steps)] = constants
     return CpuParts(job, steps, constants, kernels.buffer_count + len(packings), kernels.arena)
 
 

@@ -49,8 +49,11 @@ _MOST_COLUMNS = 4096
 """The most columns of a block of an image."""
 
 
-def image_tilings(viewed: ViewedImage) -> Iterator[Family]:
-    """Yield the families whose B is windows, in blocks of whole rows of windows."""
+def image_tilings(viewed: ViewedImage, height: int | None = None) -> Iterator[Family]:
+    """Yield the families whose B is windows, in blocks of whole rows of windows.
+
+    Tiles have the rows `height`; None: any.
+    """
     roles, lanes = viewed.roles, lane_count()
     outer, m, n, k = roles.sizes
     (a, _), groups = packing_cycles(roles), roles.k_groups
@@ -74,7 +77,7 @@ def image_tilings(viewed: ViewedImage) -> Iterator[Family]:
         blocks = list(image_blocks(viewed, micro))
         return Family(roles, Instructions.FMA, micro, least, blocks, ways, viewed)
 
-    yield from map(family, _micro_kernels(m))
+    yield from [family(each) for each in _micro_kernels(m) if height in (None, each.rows)]
 
 
 def image_blocks(viewed: ViewedImage, micro: MicroKernel) -> Iterator[tuple[int, int]]:

@@ -87,12 +87,9 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     Results may lie along the summed axes, as those of attention to one key: its weight is multiplied by
     values that have the size of the key. Tiles store nothing there.
     """
-    reductions = [node for node in ordered(kernel.values) if node.operation in REDUCTIONS]
-    if len(reductions) != 1 or reductions[0].operation is not Operation.CONTRACTION:
+    total = _total_of(kernel.values)
+    if total is None or any(store.strides[axis] for store in kernel.stores for axis in kernel.axes):
         return None
-    if any(store.strides[axis] for store in kernel.stores for axis in kernel.axes):
-        return None
-    (total,) = reductions
     first, second = reversed(total.operands) if exchanged else total.operands
     packed = packed_operands(kernel, first, second)
     if packed is None:
@@ -107,6 +104,17 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     depth = by_stride(a.loads or b.loads, found.k)
     types = packed[0].type, packed[1].type
     return Roles(a, b, types, epilogue, outer, rows, columns, depth, exchanged)
+
+
+@lru_cache(maxsize=1024)
+def _total_of(values: tuple[Node, ...]) -> Node | None:
+    """Return the one reduction of some values, if it is a sum of products; else None.
+
+    It is found once for all sizes of a kernel.
+    """
+    reductions = [node for node in ordered(values) if node.operation in REDUCTIONS]
+    is_sum = len(reductions) == 1 and reductions[0].operation is Operation.CONTRACTION
+    return reductions[0] if is_sum else None
 
 
 def part_of(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:

@@ -55,6 +55,7 @@ from opendml.targets.cpu.contraction.tilings import (
     tilings_of_dots,
     usual_form,
     usual_forms,
+    usual_height,
 )
 from opendml.targets.cpu.launch import CLAIM_CYCLES, Table, query_of
 from opendml.targets.cpu.machine import CpuMachine, machine
@@ -616,15 +617,20 @@ def _all_families(every: Sequence[Roles], varying: Varying, kinds: Kinds | None 
                     yield Priced(family, wants_b_ahead)
 
 
-def _image_tilings(roles: Roles, broadcast: bool) -> Iterator[Family]:
-    """Yield the families of windows of an image in vectors, which are A if they are broadcast."""
+def _image_tilings(roles: Roles, broadcast: bool, height: int | None = None) -> Iterator[Family]:
+    """Yield the families of windows of an image in vectors, which are A if they are broadcast.
+
+    Tiles of windows that are B have this height; None: any.
+    """
     viewed = viewed_image(roles, broadcast)
     if viewed is not None and viewed.depth(DEPTH):
-        yield from broadcast_image_tilings(viewed) if broadcast else image_tilings(viewed)
+        yield from broadcast_image_tilings(viewed) if broadcast else image_tilings(viewed, height)
 
 
 def _windows_in_vectors(roles: Roles) -> list[Family]:
-    return [each for each in _image_tilings(roles, False) if each.blocks]
+    """Return the families of windows that meet constant filters, in the usual form of these."""
+    height = None if is_fixed(roles.b) else usual_height(roles)
+    return [each for each in _image_tilings(roles, False, height) if each.blocks]
 
 
 def _amx_tilings(roles: Roles, varying: Varying) -> Iterator[Family]:

@@ -347,5 +347,9 @@ def has_usual_width(tiles: Tiles | Family) -> bool:
 
 def has_usual_height(tiles: Tiles | Family) -> bool:
     """Return whether micro-panels of A are as high as in the usual form."""
-    rows = even_part(tiles.roles.count(tiles.roles.rows), largest_tiles()[0].rows)
-    return tiles.instructions.are_amx or tiles.micro.rows == rows
+    return tiles.instructions.are_amx or tiles.micro.rows == usual_height(tiles.roles)
+
+
+def usual_height(roles: Roles) -> int:
+    """Return the rows of micro-panels of A in the usual form."""
+    return even_part(roles.count(roles.rows), largest_tiles()[0].rows)
