@@ -26,6 +26,7 @@ from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import Executable, Instance
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.memory import Place, TensorMemory
+from opendml.targets.shared_work import share_work
 from opendml.targets.staged import Stage, StagedExecutable
 from opendml.targets.streams import StreamInstances
 from opendml.targets.watched import WatchedExecutable
@@ -134,14 +135,24 @@ class CompiledWork:
         Constants elsewhere are copied for one step at a time.
         """
         places: dict[int, dict[int, int]] = {}
+        sources = dict[int, MemoryRange]()
         for place, each in enumerate(self.executable.kept):
             if place in wanted and each.copied_from is not None:
                 memory = constants[each.recipe.constants[0]]
                 first = memory.address + each.copied_from
-                source = MemoryRange(first, each.size, memory.owner, memory.place)
-                copy_bytes(source, MemoryRange(addresses[place], each.size, None, self._backend.place))
+                sources[place] = MemoryRange(first, each.size, memory.owner, memory.place)
             elif place in wanted:
                 places.setdefault(each.step, {})[place] = addresses[place]
+
+        def copy_to(place: int) -> None:
+            source = sources[place]
+            copy_bytes(source, MemoryRange(addresses[place], source.size, None, self._backend.place))
+
+        if {self._backend.place, *(each.place for each in sources.values())} == {None}:
+            share_work(copy_to, {place: each.size for place, each in sources.items()})
+        else:
+            for place in sources:
+                copy_to(place)
         unaligned = {each.step for each in self.executable.kept if each.reads_unaligned}
         for step, filled in places.items():
             given, copies = {}, []
