@@ -17,9 +17,10 @@ import opendml as dml
 from opendml.compiler import sized
 from opendml.errors import InvalidArgument
 from opendml.program.buckets import ranges_of
+from opendml.program.sizes import Dimension, Trace
 from opendml.runtime.graphs import traced_model
 from opendml.runtime.graphs.named_model import NamedModel
-from opendml.runtime.graphs.plan_maker import hints_in
+from opendml.runtime.graphs.plan_maker import PlanMaker, hints_in
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.saved.read import loaded
 from opendml.targets.cpu import engine, planning, schedule
@@ -547,6 +548,25 @@ def test_hints_lie_in_their_ranges() -> None:
     for least, greatest in itertools.combinations_with_replacement(range(2, 40), 2):
         for size, multiple in itertools.product({least, greatest}, (1, 8)):
             assert least <= hints_in({"n": (least, greatest)}, {"n": size}, multiple)["n"] <= greatest
+
+
+def test_hints_follow_powers_of_two_then_remainders_of_sizes() -> None:
+    maker = PlanMaker(Trace({"n": Dimension(100, 2, 1000)}), {}, 8, None)
+    ranges = maker.ranges([100])
+    found = {n: [each["n"] for each in maker.candidates(ranges, {"n": n})] for n in (100, 77, 120)}
+    assert found == {100: [248, 252, 228, 100], 77: [248, 255, 237, 77], 120: [248, 120]}
+
+
+def test_hints_of_images_are_their_height_and_width_for_all_batches() -> None:
+    names = ("batch", "height", "width")
+    maker = PlanMaker(Trace({name: Dimension(100, 2, 1000) for name in names}), {}, 8, None)
+
+    def candidates(*sizes: int) -> list[tuple[int, ...]]:
+        named = dict(zip(names, sizes, strict=True))
+        return [tuple(each.values()) for each in maker.candidates(maker.ranges(sizes), named)]
+
+    assert candidates(6, 320, 256) == [(7, 504, 488), (6, 480, 416), (7, 320, 256), (6, 320, 256)]
+    assert candidates(5, 320, 256)[2] == (7, 320, 256)
 
 
 @pytest.mark.parametrize("sizes", [(100, 101, 128), (101, 128, 100), (128, 100, 101)])

@@ -93,12 +93,11 @@ class PlanMaker:
         """Yield the hints of the plans that may serve some sizes, in the order in which they are tried.
 
         They follow from the sizes alone, so the plan of a size does not depend on which size came first. The
-        odd hints of a bucket serve most of its sizes. Then come hints with the powers of two of the sizes,
-        and at last the sizes themselves.
+        odd hints of a bucket serve most of its sizes. The sizes themselves come last.
         """
         tried = list[Hints]()
-        for aligned_as in ({}, sizes):
-            hints: Hints = hints_in(ranges, aligned_as, self._multiple)
+        for wanted in self._wanted(ranges, sizes):
+            hints = wanted
             # The graph is another one for hints that do not meet its guards.
             if not self.serves(hints):
                 equated = self._equated(hints, ranges)
@@ -108,6 +107,25 @@ class PlanMaker:
             tried.append(hints)
         if sizes not in tried:
             yield dict(sizes)
+
+    def _wanted(self, ranges: Ranges, sizes: Mapping[str, int]) -> Iterator[Hints]:
+        """Yield hints for some sizes, which may not meet the guards of the graph.
+
+        First come hints that are multiples, then those with the powers of two of the sizes. On a CUDA device,
+        kernels also ask by what parts of a size can be divided. So at last a large size has a hint with the
+        same remainder. Several large sizes, as of images, are compared with each other, and are hints
+        themselves.
+        """
+        usual, aligned = hints_in(ranges, {}, self._multiple), hints_in(ranges, sizes, is_exact=True)
+        yield usual
+        yield aligned
+        large = {name: sizes[name] for name in ranges if sizes[name] >= WIDE}
+        if len(large) > 1:
+            yield usual | large
+            return
+        for name, size in large.items():
+            greatest = ranges[name][1]
+            yield aligned | {name: greatest - (greatest - size) % _MOST_ALIGNED}
 
     def _equated(self, hints: Hints, ranges: Ranges) -> Hints:
         """Return hints, some of them changed so that the equalities among the graph's guards hold."""
@@ -273,10 +291,22 @@ def note_sizes(only_sizes: dict[str, int], sizes: Mapping[str, int]) -> None:
             only_sizes[name] = 0
 
 
+def _has_room(step: int, least: int, greatest: int, is_exact: bool) -> bool:
+    """Return whether a hint may be an odd multiple of a step, which is near the end of its range unless it
+    is exact."""
+    return _last_odd_multiple(step, greatest) >= least if is_exact else greatest - least >= 2 * step
+
+
+def _last_odd_multiple(step: int, greatest: int) -> int:
+    """Return the greatest odd multiple of a step up to a number; a negative one if there is none."""
+    return ((greatest // step - 1) | 1) * step
+
+
 def hints_in(
     ranges: Ranges,
     aligned_as: Mapping[str, int] = MappingProxyType({}),
     multiple: int = 1,
+    is_exact: bool = False,
 ) -> dict[str, int]:
     """Return hints within ranges that differ from each other where the ranges allow it.
 
@@ -287,15 +317,15 @@ def hints_in(
         ranges: the ranges.
         aligned_as: sizes whose powers of two the hints have.
         multiple: hints are multiples of it where their ranges are large enough.
+        is_exact: hints have the powers of two of sizes also where only the first part of a range has such.
     """
     hints: dict[str, int] = {}
     for name, (least, greatest) in ranges.items():
         size = aligned_as.get(name, 1)
         step = max(multiple, min(size & -size, _MOST_ALIGNED))
-        while step > 1 and greatest - least < 2 * step:
+        while step > 1 and not _has_room(step, least, greatest, is_exact):
             step //= 2
-        wanted = (greatest // step | 1) * step
-        wanted = max(wanted - (2 * step if wanted > greatest else 0), least)
+        wanted = max(_last_odd_multiple(step, greatest), least)
         free = (each for each in range(wanted, least - 1, -2 * step) if each not in hints.values())
         hints[name] = next(free, wanted)
     return hints
