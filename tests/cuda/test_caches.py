@@ -182,6 +182,39 @@ def test_a_step_makes_only_the_launches_again_that_sizes_change(monkeypatch: pyt
     assert all(0 < count < all_launches for count in counts[2:]), counts
 
 
+def test_sizes_of_host_arrays_share_an_instance_until_they_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [2, "length", SIZE])
+    model = graph.compile({"y": dml.activation_softmax1(x * 2.0, axes=[2])}, device="cuda")
+    made, instances = list[int](), list[int]()
+    launcher, instantiate = executable.launcher, CudaExecutable.instantiate
+
+    def counted(*arguments: Any) -> Any:
+        made.append(1)
+        return launcher(*arguments)
+
+    def instantiated(*arguments: Any, **named: Any) -> Any:
+        instances.append(1)
+        return instantiate(*arguments, **named)
+
+    monkeypatch.setattr(executable, "launcher", counted)
+    monkeypatch.setattr(CudaExecutable, "instantiate", instantiated)
+    counts = list[tuple[bool, bool]]()
+    generator = np.random.default_rng(1)
+    for length in (40, 48, 56, 56, 48, 56, 48, 56):
+        del made[:], instances[:]
+        given = generator.standard_normal((2, length, SIZE)).astype(np.float32)
+        wide = 2 * given.astype(np.float64)
+        wanted = np.exp(wide - wide.max(axis=2, keepdims=True))
+        found = model(x=given)["y"]
+        np.testing.assert_allclose(found, wanted / wanted.sum(axis=2, keepdims=True), rtol=1e-5)
+        counts.append((bool(instances), bool(made)))
+    shared, known, own = (False, True), (False, False), (True, True)
+    assert counts[1:] == [shared, shared, known, own, known, known, known]
+
+
 def test_an_output_that_does_not_begin_with_its_input_is_copied() -> None:
     model, buffer, total = cached(joined=False), rows(30, 1), np.empty((2, 1, SIZE), np.float32)
     model.run(

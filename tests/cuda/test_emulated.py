@@ -283,6 +283,7 @@ def test_one_traced_program_computes_what_the_reference_does_for_each_size(make:
             executable = CudaTracedProgram(program).compile()
         assert executable is not None
         conditions = Conditions(guards, executable.sizes)
+        hosted = executable.sized_instance((), None)
         for batch, length, keys in ((2, 24, 40), (3, 16, 40), (2, 8, 24), (4, 23, 40), (2, 24, 33)):
             sizes = {"batch": batch, "length": length, "keys": keys}
             values = conditions.values({name: sizes[name] for name in ranges})
@@ -298,8 +299,15 @@ def test_one_traced_program_computes_what_the_reference_does_for_each_size(make:
                 for number, tensor in enumerate(tensors_of):
                     instance.bind(number, tensor.ctypes.data)
                 instance.dispatch()
-            for found, expected in zip(tensors, wanted, strict=True):
+            copied = [tensor.copy() for tensor in tensors[: len(exact.inputs)]]
+            copied += [np.empty_like(tensor) for tensor in tensors[len(exact.inputs) :]]
+            hosted.resize(values)
+            for number, tensor in enumerate(copied):
+                hosted.bind(number, tensor.ctypes.data)
+            hosted.dispatch()
+            for found, expected, again in zip(tensors, wanted, copied, strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-2, atol=2e-2)
+                np.testing.assert_array_equal(found, again)
     assert count >= 2
 
 
@@ -331,7 +339,7 @@ def test_a_depthwise_convolution_with_channels_last_serves_traced_sizes(
         with trace.within({name: Dimension(hints[name], 2, 64) for name in hints}) as guards:
             executable = CudaTracedProgram(program).compile()
         assert executable is not None
-        assert [each._launch.pattern.mode for each in executable._traced] == [CudaMode.DEPTHWISE]
+        assert [each.launch.pattern.mode for each in executable._traced] == [CudaMode.DEPTHWISE]
         for sizes in (hints | {"batch": 3, "length": 17}, hints | {"length": 8}):
             values = Conditions(guards, executable.sizes).values(sizes)
             assert values is not None

@@ -23,6 +23,7 @@ from opendml.targets.cpu.launch import innermost_loop_of
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import schedule as cuda
 from opendml.targets.cuda.executable import fused
+from opendml.targets.cuda.traced_launches import TracedLaunches
 from tests.plans import NETWORKS, traced_program
 from tools.machines import DEVICES, PROCESSORS
 from tools.schedule_cases import kernels
@@ -135,7 +136,7 @@ def test_launches_of_traced_graphs_are_those_of_exact_ones(make: Any, type: str,
     with trace.within(ranges) as guards:
         kernels = fused(program, device).kernels
         found = [(kernel, hinted(kernel), [16] * len(kernel.accesses)) for kernel in kernels]
-        launches = [cuda.schedule(kernel, device, aligned, hints) for kernel, hints, aligned in found]
+        launches = [each.launch for _, each in TracedLaunches(device).of(kernels)]
     meets, count, random = Conditions(guards), 0, Random(1)
     for number in range(40):
         step = 1 + number % 2 * 7
@@ -148,3 +149,31 @@ def test_launches_of_traced_graphs_are_those_of_exact_ones(make: Any, type: str,
             exact = cuda.table_of(at_sizes(kernel, sizes), device, aligned, innermost_loop(like).number)[1]
             assert plain(launch, sizes) == plain(decision.construct(exact), sizes)
     assert count >= 8, "\n".join([f"{count} of 40 sizes meet", *map(str, guards.items())])
+
+
+@pytest.mark.parametrize("machine", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("type", ["FLOAT16", "FLOAT32"])
+@pytest.mark.parametrize("make", NETWORKS)
+def test_launches_of_another_bucket_are_those_that_a_bucket_constructs(
+    make: Any, type: str, machine: str
+) -> None:
+    device, random, reused = DEVICES[machine], Random(2), 0
+    program, trace = traced_program(make, type, {"batch": 6, "length": 120, "keys": 248})
+    kernels = fused(program, device).kernels
+    shared, before = TracedLaunches(device), set[int]()
+    for _ in range(24):
+        step = random.choice([1, 4, 8])
+        hints = {name: random.randrange(step, 400, step) + step for name in trace.dimensions}
+        ranges = {name: Dimension(hints[name], 1, 2 * hints[name]) for name in trace.dimensions}
+        with trace.within(ranges) as guards:
+            found = shared.of(kernels)
+        with trace.within(ranges) as own_guards:
+            own = TracedLaunches(device).of(kernels)
+        # All comparisons of a launch are guards of each bucket that uses it.
+        assert {str(each) for each in own_guards} <= {str(each) for each in guards}
+        for (_, launch), (_, constructed) in zip(found, own, strict=True):
+            assert patterns(launch.launch) == patterns(constructed.launch)
+            assert plain(launch.launch, hints) == plain(constructed.launch, hints)
+            reused += id(launch) in before
+        before |= {id(launch) for _, launch in found}
+    assert reused

@@ -131,6 +131,10 @@ class _Device:
         """Copies bytes."""
         ctypes.memmove(target, source, size)
 
+    def copy_in_order(self, target: int, source: int, size: int, stream: int) -> None:
+        """Copies bytes."""
+        ctypes.memmove(target, source, size)
+
     def synchronize(self, stream: int) -> None:
         """Everything is done."""
 
@@ -150,11 +154,11 @@ class _EncodedMap:
     """A tensor map as `sm90.h` reads it."""
 
     def __init__(self, map: TensorMap, place: int) -> None:
-        self._map, self._place = map, place
+        self.map, self._place = map, place
 
     def write(self, address: int) -> None:
         """Write the map of a tensor at an address."""
-        map = self._map
+        map = self.map
         strides, sizes, box = (
             [*each, *(0 for _ in range(count - len(each)))]
             for each, count in ((map.strides, 4), (map.sizes, 5), (map.box, 5))
@@ -195,7 +199,7 @@ class _Function:
 
 
 def _launcher(
-    function: _Function, launch: CudaLaunch, content: Any, stream: int, early: bool
+    function: _Function, launch: CudaLaunch, content: Any, stream: int, early: bool, described: object
 ) -> Callable[[], None]:
     parameters = ctypes.c_void_p(ctypes.addressof(content))
     constants = dict(launch.pattern.constants)

@@ -27,7 +27,8 @@ class SizedModel(Model):
     """A model of other sizes than the first model of its plan, with the same constants.
 
     A call on arrays in host memory writes the sizes into an instance that all sizes of the plan share. So a
-    new size needs no job of its own. The attributes that other methods need (LATER) are made on first use.
+    new size needs no job of its own. On a device where that takes long, a size that comes again gets an
+    instance of its own. The attributes that other methods need (LATER) are made on first use.
 
     Args:
         plan: the plan, which has its first model.
@@ -39,9 +40,9 @@ class SizedModel(Model):
         assert first is not None
         self.__dict__.update(plan.shared_attributes)
         needs = plan.needs(values)
-        self._plan, self._values = plan, values
+        self._plan, self._values, self._was_called = plan, values, False
         self._kernel_steps, self._arena_bytes, self._own_bytes = needs.steps, needs.arena_bytes, 0
-        layouts = needs.layouts
+        layouts = self._traced_layouts = needs.layouts
         self._expected = [
             needed_of(*each[:2], layouts[each[0]]) if each[0] in layouts else each for each in first._expected
         ]
@@ -51,22 +52,34 @@ class SizedModel(Model):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Make all attributes of LATER, and return one of them."""
+        """Make some attributes of LATER, and return one of them. Runs on a stream need no work of their
+        own."""
         if name not in LATER:
             raise AttributeError(name)
         first = self._plan.model
         assert first is not None
+        if name == "_lock":
+            Locked.__init__(self)
+            return self.__dict__[name]
+        if name.endswith("_layouts"):
+            every = [self._traced_layouts.get(*each) for each in enumerate(first._layouts)]
+            count = len(first._input_layouts)
+            self._layouts = tuple(every)
+            self._input_layouts, self._output_layouts = self._layouts[:count], self._layouts[count:]
+            return self.__dict__[name]
         made = first._sized(self._plan.compiled(self._values, self.device))
-        Locked.__init__(self)
         self.__dict__.update(
-            {each: made.__dict__[each] for each in LATER - {"_lock"} if each in made.__dict__}
+            {each: made.__dict__[each] for each in ("_work", "_prepared") if each in made.__dict__}
         )
         return self.__dict__[name]
 
     def _called_on_host(
         self, inputs: dict[str, Any], memory: Mapping[str, Array] = NEW_MEMORY
     ) -> dict[str, Array] | None:
-        instances = self._plan.instances
+        plan, instances = self._plan, self._plan.instances
+        comes_again, self._was_called = self._was_called and not instances.holds(self._values), True
+        if comes_again and plan.executable.resizes_slowly:
+            return super()._called_on_host(inputs, memory)
         instance = instances.take(self._values)
         if instance is None:
             return super()._called_on_host(inputs, memory)
@@ -96,7 +109,7 @@ class SizedModel(Model):
             instances.free.append(instance)
 
     def _copied(self) -> Model:
-        _ = self._work
+        _ = self._work, self._layouts
         return super()._copied()
 
     def _footprint(self, prepared: Any = None) -> Footprint:

@@ -17,6 +17,7 @@ from opendml.across_forks import remembering
 from opendml.compiler.kernel import Access, Kernel
 from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, View, ordered
+from opendml.program.sizes import Size, Trace
 
 Result = TypeVar("Result")
 
@@ -128,6 +129,15 @@ def _exact(attribute: object) -> Hashable:
 def key_of(form: Kernel) -> tuple[Any, ...]:
     """Return a key that is equal for equal forms, whose numbers do not count."""
     return structure_of(form.values), form.domain, form.axes, form.loads, form.stores
+
+
+def trace_of(kernel: Kernel) -> Trace | None:
+    """Return the trace of a kernel's sizes; None: all are plain numbers."""
+    numbers = (
+        *kernel.domain,
+        *[each for access in kernel.accesses for each in (access.offset, *access.strides)],
+    )
+    return next((each.trace for each in numbers if type(each) is Size), None)
 
 
 class Memo(Generic[Result]):

@@ -18,9 +18,9 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, NumberedLoop
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import Answers, Size, Trace, hint_of, is_traced
+from opendml.program.sizes import Answers, Trace, hint_of, is_traced
 from opendml.targets.common.candidates import Decision, decide
-from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of
+from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of, trace_of
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cpu.contraction.few_rows import ATTENTION
 from opendml.targets.cpu.contraction.roles import Varying
@@ -371,15 +371,6 @@ def _decided(form: Kernel, table: Table, query: Any) -> _Decided:
     reach = reach_of_filters(query) if query.adds_one_way else reach_of_rows(query, tiles)
     serves_traced = reach is not None and query.serves_others(tiles)
     return _Decided(decision, reach, windows_of(query, tiles), serves_traced)
-
-
-def trace_of(kernel: Kernel) -> Trace | None:
-    """Return the trace of a kernel's sizes; None: all are plain numbers."""
-    numbers = (
-        *kernel.domain,
-        *[each for access in kernel.accesses for each in (access.offset, *access.strides)],
-    )
-    return next((each.trace for each in numbers if type(each) is Size), None)
 
 
 def _traced_dimensions(kernel: Kernel) -> tuple[int, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,16 +20,15 @@ from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import numbers_in, plain, with_numbers
 from opendml.program.program import Program
-from opendml.program.sizes import is_traced
 from opendml.targets.arenas import Arenas
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.image_layouts import with_images_channels_last
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, alignment_of
 from opendml.targets.cuda.launch_groups import launch_groups, launch_of_group
-from opendml.targets.cuda.launcher import launcher
+from opendml.targets.cuda.launcher import LaunchConfig, launcher
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import ParameterStruct
@@ -38,6 +38,7 @@ from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
 from opendml.targets.cuda.stored_operands import stored_operands
 from opendml.targets.cuda.tensor_map import EncodedMap
+from opendml.targets.cuda.traced_launches import TracedKernel, TracedLaunch, TracedLaunches
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned, Timer
 
@@ -190,7 +191,8 @@ class CudaTracedProgram:
 
     def __init__(self, program: Program, device_index: int = 0) -> None:
         self._program, self._index = program, device_index
-        self._kernels = fused(program, device(device_index).machine)
+        machine = device(device_index).machine
+        self._kernels, self._launches = fused(program, machine), TracedLaunches(machine)
 
     image_dimensions: frozenset[str] = frozenset()
     """None: sizes of images cost nothing as launch parameters."""
@@ -205,17 +207,17 @@ class CudaTracedProgram:
         Return None for recurrences, and if prepared constants depend on traced sizes.
         """
         kernels, machine = self._kernels, device(self._index).machine
-        if not all(_is_computed(plain(kernel), machine) for kernel in kernels.kernels):
+        if not all(_is_computed(kernel, machine) for kernel in kernels.kernels):
             # Attention that was fused for other hints has more queries now than one kernel computes.
             kernels = fused(self._program, machine)
         prepared = tuple([each.size for each in kernels.prepared])
         if kernels.repeats or numbers_in((kernels.initializers, prepared, kernels.initializer_arena_bytes)):
             return None
-        launches = list[tuple[CudaLaunch, tuple[int, ...]]]()
-        for kernel in (*kernels.kernels, *kernels.initializers):
-            hints = plain(kernel)
-            alignments = _alignments(hints)
-            launches.append((schedule(kernel, machine, alignments, hints), alignments))
+        launches = self._launches.of((*kernels.kernels, *kernels.initializers))
+        new = {id(each): each for _, each in launches if not each.code}.values()
+        codes = cubins_of([each.launch.pattern for each in new], machine.architecture)
+        for each, code in zip(new, codes, strict=True):
+            each.code = code
         return CudaTracedExecutable(self._program, kernels, launches, self._index)
 
 
@@ -225,51 +227,69 @@ class CudaTracedExecutable(CudaExecutable):
     Launches are made for tensors that are aligned as for the hints. Others are made for each size.
     """
 
+    resizes_slowly = True
+    """Each launch takes some 30 us to make again: BERT-base takes 5.2 ms rather than 2.2 (H100)."""
+
     def __init__(
         self,
         program: Program,
         kernels: KernelProgram,
-        launches: Sequence[tuple[CudaLaunch, tuple[int, ...]]],
+        launches: Sequence[tuple[TracedKernel, TracedLaunch]],
         device_index: int,
     ) -> None:
-        self._own = (*kernels.kernels, *kernels.initializers)
+        self._own = [kernel for kernel, _ in launches]
+        self._traced = [launch for _, launch in launches]
         self._values: list[int] = []
-        super().__init__(program, device_index, _schedule_alone, plain(kernels))
-        codes = cubins_of([launch.pattern for launch, _ in launches], self.device.machine.architecture)
-        self._traced = [_TracedLaunch(*each, code) for each, code in zip(launches, codes, strict=True)]
+        super().__init__(program, device_index, _schedule_alone, kernels)
         first = dict[object, int]()
         self._equal = [first.setdefault(each.key, number) for number, each in enumerate(self._traced)]
         """For each kernel, the first one whose launch is equal for all sizes. Those of equal layers are."""
-        self._offsets = [tuple([access.offset for access in kernel.accesses]) for kernel in self._own]
-        self._spans: dict[int, range] = {}
         self.sizes: list[int] = []
-        """All traced numbers: those of launches, offsets and kernels, and the size of the arena."""
-        owners = list[int]()
-        for number, part in enumerate((*self._traced, *self._offsets, *self._own)):
-            found = part.numbers if isinstance(part, _TracedLaunch) else numbers_in(part)
-            self._spans[id(part)] = range(len(self.sizes), len(self.sizes) + len(found))
+        """All traced numbers: those of launches, offsets and kernels, and the size of the arena. Then, for
+        each tensor, come its number, its first byte, its bytes, and those of all elements."""
+        self._spans = list[slice]()
+        owners, count = list[int](), len(self._own)
+        parts = [
+            *[launch.numbers for launch in self._traced],
+            *[kernel.offset_numbers for kernel in self._own],
+            *[kernel.numbers for kernel in self._own],
+        ]
+        for number, found in enumerate(parts):
+            self._spans.append(slice(len(self.sizes), len(self.sizes) + len(found)))
             self.sizes += found
-            owners += [number % len(self._own)] * len(found)
+            owners += [number % count] * len(found)
         self.sizes.append(kernels.arena_bytes)
-        self._owners = np.array([*owners, -1])
+        self._first_tensor = len(self.sizes)
+        self._input_count = len(program.inputs)
+        for number, layout in enumerate((*program.inputs, *program.outputs)):
+            if number not in program.constants:
+                low, high = layout.span
+                self.sizes += [number, low, high - low, layout.element_count * layout.type.bytes]
+        self._owners = np.array([*owners, *[-1] * (len(self.sizes) - len(owners))])
         """The kernel that each traced number is of."""
 
     def at(self, values: Array) -> CudaTracedExecutable:
         """Return the executable for given values of `sizes`. It shares code and constants."""
         made = copy(self)
-        made._values, made._prepared, made.arena_bytes = values.tolist(), {}, int(values[-1])
+        made._values, made._prepared = values.tolist(), {}
+        made.arena_bytes = made._values[self._first_tensor - 1]
         return made
 
     def sized_instance(
         self, kept: Sequence[int], arenas: Arenas | None, on_stream: bool = False
-    ) -> CudaSizedInstance | None:
-        """Return a new instance whose sizes may change, without an arena of its own. None: it is over host
-        memory."""
-        if not on_stream:
-            return None
+    ) -> CudaSizedInstance | CudaHostedInstance:
+        """Return a new instance whose sizes may change, without an arena of its own."""
         instance = CudaSizedInstance(self.at(np.zeros(len(self.sizes), np.int64)))
         self._bind_kept(instance, kept)
-        return instance
+        return instance if on_stream else CudaHostedInstance(instance, self._input_count)
+
+    @property
+    def tensors(self) -> dict[int, tuple[int, int, bool]]:
+        """The first byte and the bytes of each tensor that is no constant, by its number. The last value is
+        true if there are no gaps between its elements."""
+        numbers = self._values[self._first_tensor :]
+        every = zip(*[numbers[place::4] for place in range(4)], strict=True)
+        return {number: (first, size, size == elements) for number, first, size, elements in every}
 
     @property
     def dispatched(self) -> Sequence[tuple[int, ...]]:
@@ -282,8 +302,7 @@ class CudaTracedExecutable(CudaExecutable):
 
     def accesses(self, number: int) -> list[tuple[int | None, int]]:
         """Return the buffers and the offsets of the accesses of a kernel."""
-        accesses, offsets = self._own[number].accesses, self._sized(self._offsets[number])
-        return [(access.buffer, offset) for access, offset in zip(accesses, offsets, strict=True)]
+        return self._own[number].accesses_at(self._values[self._spans[len(self._own) + number]])
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
         """Return the launch of a kernel for accesses with these alignments, in bytes."""
@@ -292,24 +311,22 @@ class CudaTracedExecutable(CudaExecutable):
             return super().prepare(number, alignments)
         key = self._equal[number], alignments
         if key not in self._prepared:
-            launch = traced.sized(self._numbers_of(traced))
+            launch = traced.sized(self._values[self._spans[number]])
             self._prepared[key] = PreparedLaunch(launch, traced.code, self.device, traced.parameters)
         return self._prepared[key]
 
-    def _numbers_of(self, part: object) -> list[int]:
-        """Return the values of the traced numbers of a part."""
-        span = self._spans[id(part)]
-        return self._values[span.start : span.stop]
-
-    def _sized(self, part: T) -> T:
-        """Return a part with values in place of its traced numbers."""
-        numbers = self._numbers_of(part)
+    def _sized(self, part: T, number: int) -> T:
+        """Return the part of a number with values in place of its traced numbers."""
+        numbers = self._values[self._spans[number]]
         return with_numbers(part, numbers) if numbers else part
 
     def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
         """Make launches for one size, beside the traced ones."""
         if self._values:
-            self.kernels = tuple(map(self._sized, self._own))
+            first = 2 * len(self._own)
+            self.kernels = tuple(
+                [self._sized(each.kernel, number) for number, each in enumerate(self._own, first)]
+            )
             super()._prepare(wanted)
 
 
@@ -318,48 +335,9 @@ def _schedule_alone(kernel: Kernel, machine: CudaMachine, alignments: Sequence[i
     return schedule(kernel, machine, alignments)
 
 
-class _TracedLaunch:
-    """A launch with traced sizes, for accesses that are aligned so, and its code."""
-
-    def __init__(self, launch: CudaLaunch, alignments: tuple[int, ...], code: bytes) -> None:
-        self.alignments, self.code, self.parameters = alignments, code, ParameterStruct(launch.pattern)
-        self._launch = launch
-        self._words = [name for name, word in launch.values.items() if is_traced(word)]
-        self._rest = {name: getattr(launch, name) for name in _SIZED}
-        self.numbers = [*(launch.values[name] for name in self._words), *numbers_in(self._rest)]
-        """The traced numbers: words, then those of other fields."""
-        # Equal expressions are one object. Comparing them would guard their values.
-        plain = {name: word for name, word in launch.values.items() if not is_traced(word)}
-        self.key: object = (code, alignments, *map(id, self.numbers), repr((plain, *self._plain())))
-
-    def _plain(self) -> Iterator[object]:
-        """Yield the fields of the launch, without traced numbers."""
-        for each in fields(self._launch):
-            if each.name not in ("pattern", "values", *_SIZED):
-                yield getattr(self._launch, each.name)
-        yield with_numbers(self._rest, [0] * len(numbers_in(self._rest)))
-        yield self._words
-
-    def sized(self, numbers: Sequence[int]) -> CudaLaunch:
-        """Return the launch for values of its traced numbers."""
-        words = dict(zip(self._words, numbers, strict=False))
-        rest = with_numbers(self._rest, numbers[len(words) :])
-        return replace(self._launch, values={**self._launch.values, **words}, **rest)
-
-
 def _is_computed(kernel: Kernel, machine: CudaMachine) -> bool:
     """Return whether one launch computes a kernel: all but some attention."""
-    return kind_of(kernel) is not KernelKind.ATTENTION or is_chained(kernel, machine)
-
-
-_SIZED = ("grid", "maps", "shared_bytes", "counters_bytes", "scratch_bytes")
-"""The fields of a launch, beside its words, that may be traced."""
-
-
-def _alignments(kernel: Kernel) -> tuple[int, ...]:
-    """Return the alignments of accesses over tensors that are aligned."""
-    accesses = kernel.accesses
-    return tuple([VECTOR_BYTES if each.buffer is None else _alignment(each.offset) for each in accesses])
+    return kind_of(kernel) is not KernelKind.ATTENTION or is_chained(plain(kernel), machine)
 
 
 def plan(program: Program, machine: CudaMachine) -> Planned:
@@ -548,6 +526,12 @@ class CudaSizedInstance(CudaScratchInstance):
         self._before: Array | None = None
         """The values of the launches."""
 
+    @property
+    def tensors(self) -> dict[int, tuple[int, int, bool]]:
+        """Those of the executable, for the present sizes."""
+        assert isinstance(self._executable, CudaTracedExecutable)
+        return self._executable.tensors
+
     def resize(self, values: Array) -> None:
         """Use other values of the sizes of the executable, perhaps with others behind them."""
         own, before = values[: len(self._traced.sizes)], self._before
@@ -560,6 +544,64 @@ class CudaSizedInstance(CudaScratchInstance):
                 binding.resize(executable)
                 self._stale.add(number)
         self.values, self._before = values, own
+
+
+class CudaHostedInstance:
+    """A program with traced sizes over tensors in host memory. A dispatch copies them to the device and back.
+
+    Args:
+        instance: the program over memory of the device.
+        input_count: the number of its inputs.
+    """
+
+    enqueue = None
+
+    def __init__(self, instance: CudaSizedInstance, input_count: int) -> None:
+        self._instance, self._input_count = instance, input_count
+        self.values: Array | None = None
+        self._tensors: dict[int, tuple[int, int, bool]] = {}
+        self._copies: dict[int, Memory] = {}
+        self._hosts: dict[int, int] = {}
+        self._kept: object = None
+
+    def resize(self, values: Array) -> None:
+        """Use other values of the sizes of the executable, perhaps with others behind them."""
+        self.values = None
+        self._instance.resize(values)
+        self._tensors = self._instance.tensors
+        self.values = values
+
+    def bind(self, buffer: int, address: int) -> None:
+        """Set the address of a tensor's first element in host memory: inputs first, then outputs."""
+        self._hosts[buffer] = address
+
+    def keep(self, memory: object) -> None:
+        """Keep an object alive as long as this one."""
+        self._kept = memory
+
+    def dispatch(self) -> None:
+        """Copy the tensors to the device, run the program, and copy the outputs back.
+
+        All this is in the order of one stream, and is waited for once. Nothing else writes to this memory.
+        """
+        instance, device = self._instance, self._instance.device
+        stream, results = int(device.stream), []
+        for buffer, host in self._hosts.items():
+            first, size, is_dense = self._tensors[buffer]
+            memory = self._copies.get(buffer)
+            if memory is None or memory.size < size:
+                memory = self._copies[buffer] = device.allocate(size, cleared=False)
+            instance.bind(buffer, memory.address - first)
+            copy = memory.address, host + first, size
+            # What lies between the elements of a strided output comes back as it was.
+            if buffer < self._input_count or not is_dense:
+                device.copy_in_order(*copy, stream)
+            if buffer >= self._input_count:
+                results.append(copy)
+        instance.enqueue(stream)
+        for source, target, size in results:
+            device.copy_in_order(target, source, size, stream)
+        device.synchronize(stream)
 
 
 def _nothing() -> None:
@@ -575,13 +617,16 @@ class _Binding:
         self.buffers = {buffer for each in self._accesses for buffer, _ in each if buffer is not None}
         # The addresses of the accesses are the first words.
         self._write_bases = struct.Struct(f"<{len(self._accesses[0])}q").pack_into
+        self._are_addresses = [buffer is not None for buffer, _ in self._accesses[0]]
+        self._widest = (VECTOR_BYTES,) * len(self._are_addresses)
         self._alignments: tuple[int, ...] = ()
         self._stream = 0
-        self._content: Any = None
+        self._content = ctypes.create_string_buffer(0)
+        self._config = LaunchConfig()
         self._counters: Memory | None = None
         self._scratch_word = 0
-        self._maps: list[list[tuple[int, EncodedMap]]] = []
-        self._size = 0
+        self._maps: list[list[EncodedMap]] = []
+        self._size = self._map_offset = 0
         self._launcher: Callable[[], None]
         self.scratch_bytes = 0
         self._early = self._lets_next_begin = False
@@ -600,39 +645,56 @@ class _Binding:
             [_signed(offset) if buffer is None else addresses[buffer] + offset for buffer, offset in accesses]
             for accesses in self._accesses
         ]
-        alignments = tuple(
-            [
-                VECTOR_BYTES if buffer is None else min(map(_alignment, several))
-                for several, (buffer, _) in zip(zip(*bases, strict=True), self._accesses[0], strict=True)
-            ]
-        )
+        alignments = self._alignments_of(bases)
         if alignments != self._alignments or stream != self._stream:
             prepared = self._executable.prepare(self.numbers[0], alignments)
             if alignments != self._alignments:
-                self._size, count = len(prepared.content), len(self.numbers)
-                self._content = ctypes.create_string_buffer(count * prepared.content, count * self._size)
+                self._write(prepared)
                 self._prepare_sharing(prepared)
                 self._early, self.gains_early = prepared.early, prepared.gains_early
                 self._next_word = prepared.parameters.words.index("lets_next_begin") * _WORD
                 self._lets_next_begin = False
-                offset = prepared.parameters.map_offset
-                begin = ctypes.addressof(self._content)
-                self._maps = [
-                    [
-                        (map.access, EncodedMap(map, begin + place * self._size + offset(number)))
-                        for number, map in enumerate(prepared.launch.maps)
-                    ]
-                    for place in range(count)
-                ]
             self._launcher = launcher(
-                prepared.function, prepared.launch, self._content, stream, prepared.early
+                prepared.function, prepared.launch, self._content, stream, prepared.early, self._config
             )
             self._alignments, self._stream = alignments, stream
         for place, (of_kernel, maps) in enumerate(zip(bases, self._maps, strict=True)):
             self._write_bases(self._content, place * self._size, *of_kernel)
-            for access, encoded in maps:
-                encoded.write(of_kernel[access])
+            for encoded in maps:
+                encoded.write(of_kernel[encoded.map.access])
         return self._launcher
+
+    def _alignments_of(self, bases: Sequence[Sequence[int]]) -> tuple[int, ...]:
+        """Return the alignments of accesses, given their addresses in all kernels."""
+        bits = 0
+        for of_kernel in bases:
+            for base, is_address in zip(of_kernel, self._are_addresses, strict=True):
+                if is_address:
+                    bits |= base
+        if not bits % VECTOR_BYTES:
+            return self._widest
+        every = zip(zip(*bases, strict=True), self._are_addresses, strict=True)
+        return tuple(
+            [min(map(alignment_of, each)) if is_address else VECTOR_BYTES for each, is_address in every]
+        )
+
+    def _write(self, prepared: PreparedLaunch) -> None:
+        """Write the parameters of the launch. Tensor maps that do not change stay as they are encoded."""
+        size, count = len(prepared.content), len(self.numbers)
+        offset, maps = prepared.parameters.map_offset, prepared.launch.maps
+        if (size, offset(0)) != (self._size, self._map_offset):
+            self._content, self._maps = ctypes.create_string_buffer(count * size), [[]] * count
+            self._size, self._map_offset = size, offset(0)
+        begin = ctypes.addressof(self._content)
+        before_maps = self._map_offset if maps else size
+        for place, known in enumerate(self._maps):
+            first = begin + place * size
+            ctypes.memmove(first, prepared.content, before_maps)
+            kept = [each if each.map == map else None for each, map in zip(known, maps, strict=False)]
+            self._maps[place] = [
+                each or EncodedMap(map, first + offset(number))
+                for number, (each, map) in enumerate(zip_longest(kept, maps))
+            ]
 
     def let_next_begin(self, gains: bool) -> None:
         """Let the next launch begin with this one, if that gains."""
@@ -662,8 +724,3 @@ class _Binding:
 def _signed(number: int) -> int:
     """Return the number of 64 bits to which an integer wraps."""
     return (number + 2**63) % 2**64 - 2**63
-
-
-def _alignment(address: int) -> int:
-    """Return the greatest power of two up to VECTOR_BYTES that divides an address."""
-    return min(address & -address, VECTOR_BYTES) if address else VECTOR_BYTES

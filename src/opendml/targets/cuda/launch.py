@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.late_dataclass import dataclass
-from opendml.program.node import REDUCTIONS, SCANS, ordered
+from opendml.program.node import REDUCTIONS, SCANS, Node, ordered
 from opendml.program.sizes import Size
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
@@ -76,6 +77,11 @@ class CudaQuery(Query["UnitNest", CudaMachine]):
     """
 
     alignments: Sequence[int]
+
+
+def alignment_of(address: int) -> int:
+    """Return the greatest power of two up to VECTOR_BYTES that divides an address."""
+    return min(address & -address, VECTOR_BYTES) if address else VECTOR_BYTES
 
 
 def check_fit(query: Any, fits: bool) -> None:
@@ -215,9 +221,7 @@ class UnitNest(KernelNest):
     @property
     def collective_loads(self) -> list[int]:
         """Numbers of the loads of elements that are reduced or scanned."""
-        values, _ = apart(self.kernel.values)
-        taken_in = [node for node in ordered(values) if node.operation in REDUCTIONS | SCANS]
-        numbers = sorted(loads_of(operand for node in taken_in for operand in node.operands))
+        numbers = _taken_in(self.kernel.values)
         return [n for n in numbers if moves_in_group(self.accesses[n], not self.inner_reduced)]
 
     @property
@@ -305,6 +309,14 @@ class UnitNest(KernelNest):
         loops = (*self.groups, *(() if self.runs_on else self.rows))
         strides = [loop.strides[number] for loop in loops]
         return alignment % needed == 0 and all(stride % needed == 0 for stride in strides)
+
+
+@lru_cache(maxsize=1024)
+def _taken_in(values: tuple[Node, ...]) -> tuple[int, ...]:
+    """Return the numbers of the loads of what values reduce or scan."""
+    plain, _ = apart(values)
+    taken_in = [node for node in ordered(plain) if node.operation in REDUCTIONS | SCANS]
+    return tuple(sorted(loads_of(operand for node in taken_in for operand in node.operands)))
 
 
 def unit_nest(kernel: Kernel, loops: LoopNest) -> UnitNest:

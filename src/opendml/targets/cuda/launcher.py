@@ -14,29 +14,60 @@ if TYPE_CHECKING:
     from opendml.targets.cuda.executable import CudaInstance
 
 
-def launcher(function: Any, launch: CudaLaunch, content: Any, stream: int, early: bool) -> Callable[[], None]:
+class LaunchConfig:
+    """The driver's description of a launch. For another size, only its grid is written again.
+
+    Attributes:
+        made: what the function that adds the launch to a stream is made of, and the function.
+    """
+
+    def __init__(self) -> None:
+        self._form: tuple[int, bool, bool] | None = None
+        self._config: Any = None
+        self.made: tuple[Any, Any, Any, Callable[[], None]] | None = None
+
+    def of(self, launch: CudaLaunch, stream: int, early: bool) -> Any:
+        """Return the description of a launch on a stream, which replaces those of earlier calls.
+
+        Args:
+            launch: how the kernel is launched.
+            stream: the driver's handle.
+            early: whether the kernel may be launched before the one before it in the stream has ended.
+        """
+        form, grid = (launch.block, launch.cooperative, early), (launch.grid, launch.kernels)
+        if form != self._form:
+            self._config = launch_config(grid, launch.block, launch.shared_bytes, launch.cooperative, early)
+            self._form = form
+        config = self._config
+        config.gridDimX, config.gridDimY = grid
+        config.sharedMemBytes, config.hStream = launch.shared_bytes, driver_module().CUstream(stream)
+        return config
+
+
+def launcher(
+    function: Any, launch: CudaLaunch, content: Any, stream: int, early: bool, described: LaunchConfig
+) -> Callable[[], None]:
     """Return a function that adds a launch to a stream.
 
     Args:
         function: the driver's handle of the kernel.
-        launch: how it is launched.
+        launch, stream, early: the arguments of `LaunchConfig.of`.
         content: the bytes of its parameter, which the driver reads at every launch.
-        stream: the driver's handle.
-        early: whether the kernel may be launched before the one before it in the stream has ended.
+        described: the description of an earlier launch, which ends.
     """
-    driver = driver_module()
+    config, made = described.of(launch, stream, early), described.made
+    if made is not None and made[0] is function and made[1] is config and made[2] is content:
+        return made[3]
     pointers = (ctypes.c_void_p * 1)(ctypes.addressof(content))
     address = ctypes.addressof(pointers)
-    grid = launch.grid, launch.kernels
-    config = launch_config(grid, launch.block, launch.shared_bytes, launch.cooperative, early)
-    config.hStream = driver.CUstream(stream)
-    add = driver.cuLaunchKernelEx
+    add = driver_module().cuLaunchKernelEx
 
     def run(kept: Any = (pointers, content)) -> None:
         result = add(config, function, address, 0)
         if result[0]:
             check(result, "launching a kernel")
 
+    described.made = function, config, content, run
     return run
 
 

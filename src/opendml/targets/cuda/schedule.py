@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import innermost_loop, loop_nest
-from opendml.compiler.sized import plain
+from opendml.compiler.loops import loop_nest
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
@@ -28,28 +27,51 @@ from opendml.targets.cuda.schedule_short_sums import SHORT_SUMS
 _known = Memo[tuple[Decision[CudaLaunch], CudaLaunch]]()
 
 
-def schedule(
-    kernel: Kernel, machine: CudaMachine, alignments: Sequence[int], hints: Kernel | None = None
-) -> CudaLaunch:
+def schedule(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
     """Return the launch that runs `kernel`. Kernels of equal form are scheduled once.
 
     Args:
-        kernel: the kernel. Its domain, strides and offsets may have traced sizes. Then those of the launch
-            are expressions, and the trace records for which sizes they are right.
+        kernel: the kernel.
         machine: the device.
         alignments: of the address of each access's first element (loads, then stores), in bytes; only whether
             they are multiples of 2, 4, 8, 16 counts.
-        hints: the kernel with all sizes of the traced run, for which the launch is chosen.
     """
-    counting = tuple([math.gcd(each, VECTOR_BYTES) for each in alignments])
-    form, binding = form_of(kernel if hints is None else hints)
-    decision, launch = _known.get(form, (machine, counting), lambda: scheduled(form, machine, counting))
-    if hints is not None:
-        traced, binding = form_of(kernel, hints)
-        query = table_of(traced, machine, counting, innermost_loop(form, traced=traced).number)[1]
-        launch = decision.construct(query)
-        launch = replace(launch, pattern=plain(launch.pattern))
-    return launch.bound(binding)
+    form, binding = form_of(kernel)
+    return _scheduled_once(form, machine, alignments)[1].bound(binding)
+
+
+def chosen(form: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> Decision[CudaLaunch]:
+    """Return how a form is run. The arguments are those of `schedule`."""
+    return _scheduled_once(form, machine, alignments)[0]
+
+
+def construct_traced(
+    decision: Decision[CudaLaunch],
+    form: Kernel,
+    machine: CudaMachine,
+    alignments: Sequence[int],
+    inner: int,
+) -> CudaLaunch:
+    """Return the launch of a form with traced sizes. Its sizes are expressions, and the trace records for
+    which sizes they are right.
+
+    Args:
+        decision: how the form is run for the hints of the trace.
+        form, machine, alignments: as for `schedule`.
+        inner: the number of the innermost loop.
+    """
+    return decision.construct(table_of(form, machine, _counting(alignments), inner)[1])
+
+
+def _scheduled_once(
+    form: Kernel, machine: CudaMachine, alignments: Sequence[int]
+) -> tuple[Decision[CudaLaunch], CudaLaunch]:
+    counting = _counting(alignments)
+    return _known.get(form, (machine, counting), lambda: scheduled(form, machine, counting))
+
+
+def _counting(alignments: Sequence[int]) -> tuple[int, ...]:
+    return tuple([math.gcd(each, VECTOR_BYTES) for each in alignments])
 
 
 def scheduled(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any
 
 from opendml.late_dataclass import dataclass
@@ -105,6 +106,7 @@ class WindowMap(TensorMap):
         )
 
 
+@cache
 def _box_settings(driver: Any) -> tuple[Any, ...]:
     """Return the driver's settings for copying boxes, which all maps share."""
     return (
@@ -119,7 +121,7 @@ class EncodedMap:
     """A tensor map as the driver encodes it, at an address in host memory, for one tensor after the other."""
 
     def __init__(self, map: TensorMap, place: int) -> None:
-        self._map, self._place = map, place
+        self.map, self._place = map, place
         self._encoded: Any = None
         self._address = 0
 
@@ -131,9 +133,9 @@ class EncodedMap:
         """
         if address == self._address:
             return
-        driver, begin = driver_module(), address + self._map.offset
+        driver, begin = driver_module(), address + self.map.offset
         if self._encoded is None:
-            self._encoded = check(self._map.encode(driver, begin), "encoding a tensor map")
+            self._encoded = check(self.map.encode(driver, begin), "encoding a tensor map")
         else:
             check(driver.cuTensorMapReplaceAddress(self._encoded, begin), "moving a tensor map")
         ctypes.memmove(self._place, self._encoded.getPtr(), MAP_BYTES)
