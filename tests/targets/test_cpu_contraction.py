@@ -322,6 +322,31 @@ def test_what_follows_is_computed_and_stored_with_the_sums(m: int) -> None:
         assert_within("GEMM", across, activated - both, further_terms + np.abs(both))
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(16, 31, 9), (49, 33, 300), (98, 64, 40), (113, 17, 5)])
+def test_results_that_lie_along_the_rows_of_tiles_are_turned(m: int, n: int, k: int) -> None:
+    """A residual is read, and a column's number added, beside results that are turned."""
+    a, b = laid_out(values("float32", m, 1, k), (1, 2, 0)), values("float32", 1, n, k)
+    column, both = values("float32", 1, n, 1), laid_out(values("float32", m, n, 1), (1, 0, 2))
+    out = laid_out(np.zeros((m, n, 1), "f"), (1, 0, 2))
+
+    def epilogue(total: Node, column: Node, both: Node) -> list[Node]:
+        return [maximum(total + column, 0.0) + both]
+
+    kernel = contraction_kernel(a, b, (2,), [out], [column, both], epilogue)
+    wanted = np.maximum(product(a, b, (2,)) + column, 0) + both
+    terms = product(np.abs(a), np.abs(b), (2,)) + np.abs(column) + np.abs(both)
+    ways = [way.choice for way in estimates(ProductQuery(kernel, machine()))]
+    turning = [each for each in ways if each.turns]
+    assert turning
+    results = set()
+    for tiles in turning:
+        out[...] = np.nan
+        run_launches(launches_of(tiles), [a, b, column, both, out])
+        assert_within("GEMM", out, wanted, terms)
+        results.add(out.tobytes())
+    assert len(results) == 1
+
+
 def test_operands_are_computed_while_they_are_packed() -> None:
     a, b = values("float16", 30, 1, 90), laid_out(values("float16", 1, 60, 90), (2, 1, 0))
 

@@ -42,6 +42,7 @@ from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuPattern
 from opendml.targets.cpu.shared_functions import shared_function
+from opendml.targets.cpu.shuffles import transposed
 
 
 class ContractionCode(KernelCode):
@@ -64,12 +65,19 @@ class ContractionCode(KernelCode):
         first = self.layout.length
         self.a = self.a_storage(first)
         self.b = self.b_storage(first + self.a.reader.layout.length)
-        self.c_scratch = self.rows_of_results(tiling.rows)
+        self.c_scratch = self.rows_of_results(-(-tiling.rows // self.lanes) * self.lanes)
         self.sums_scratch = self.rows_of_results(tiling.rows if tiling.parts_together else 0)
         self.arguments: list[ir.Value] = []
         """Further arguments of the micro-kernel that are the same in all calls."""
         self.emit_micro_kernel()
-        self.only_stores = self.results_lie_as_tiles and _only_stores(pattern) and not tiling.parts_together
+        lie_as_tiles = self.results_lie_as_tiles and not tiling.turns
+        self.only_stores = lie_as_tiles and _only_stores(pattern) and not tiling.parts_together
+        # The epilogue walks the columns of tiles as rows if results are turned.
+        self.row_count, self.column_count = self.units, self.inner
+        if tiling.turns:
+            self.row_count, self.column_count = self.inner, self.units
+            self.turned_pitch = odd_lines(tiling.rows + 2 * self.lanes)
+            self.turned = self.reserve(F32, self.lanes * self.turned_pitch // F32.bytes)
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
 
     def a_storage(self, first_parameter: int) -> StoredA:
@@ -147,9 +155,9 @@ class ContractionCode(KernelCode):
         """Compute one block of results."""
         builder = self.builder
         group, along, across = self.a.split(item)
-        rows = self.chunk_range(across, self.units)
+        rows = self.chunk_range(across, self.row_count)
         start = builder.mul(along, self.block)
-        columns = start, self.code.minimum(builder.add(start, self.block), self.inner)
+        columns = start, self.code.minimum(builder.add(start, self.block), self.column_count)
         pointers = self.group_pointers(group)
         known = self.evaluate(Level.GROUP, 1, pointers, {})
         operands: tuple[StoredA, StoredB] = self.a, self.b
@@ -182,22 +190,27 @@ class ContractionCode(KernelCode):
             own = row, self.code.minimum(builder.add(row, I64(height)), last)
             a, row_bytes = self.a.panel(own, part)
             c = self.c_row(builder.sub(row, first))
-            at = pointers, self.row_pointers(pointers, row)
+            at = pointers, pointers if self.tiling.turns else self.row_pointers(pointers, row)
             if self.only_stores:
                 is_whole = builder.icmp_signed("==", builder.sub(own[1], row), I64(height))
                 stored = self._whole_tiles(columns, builder.and_(part.is_last, is_whole))
                 results = self._results(pointers, row, columns[0])
             else:
                 stored, results = I64(0), Strided(c, I64(self.column_pitch))
-                with builder.if_then(part.is_last):
-                    self.prefetch_results(pointers, own, columns)
+                if not self.tiling.turns:
+                    with builder.if_then(part.is_last):
+                        self.prefetch_results(pointers, own, columns)
             panel = Panel(part, number, count, own, columns, at, c, results, stored)
             if not self.multiplies_blocks:
                 self.multiply(a, row_bytes, b, panel)
             if self.tiling.parts_together:
                 self._add_up(part, builder.sub(row, first), builder.sub(own[1], row))
+            if not self.tiling.turns:
+                with builder.if_then(part.is_last):
+                    self._store(known, panel)
+        if self.tiling.turns:
             with builder.if_then(part.is_last):
-                self._store(known, panel)
+                self._store_turned(pointers, known, rows, columns)
 
     def multiply_block(self, b: Strided, rows: Range, columns: Range, part: KPart) -> None:
         """Multiply all micro-panels by a block."""
@@ -327,6 +340,35 @@ class ContractionCode(KernelCode):
             distance = self.builder.mul(self.builder.sub(position, row), I64(self.column_pitch))
             totals = self.code.offset(panel.c, distance)
             self.store_row(row_pointers, row_values, totals, panel.columns, first)
+
+    def _store_turned(self, pointers: Pointers, known: Values, rows: Range, columns: Range) -> None:
+        """Emit the epilogue of a block whose results lie contiguous along the rows.
+
+        As many columns as a vector has lanes are turned at a time, and stored from there. So they stay in the
+        first cache, and long runs are stored.
+        """
+        builder, lanes = self.builder, self.lanes
+        (first, last), (start, stop) = rows, columns
+        # The last vector of either may reach beyond the block.
+        row_end, column_end = (builder.add(each, I64(lanes - 1)) for each in (builder.sub(last, first), stop))
+        with self.code.loop(start, column_end, lanes) as column:
+            at = builder.mul(builder.sub(column, start), I64(F32.bytes))
+            with self.code.loop(I64(0), row_end, lanes) as row:
+                place = self.code.offset(self.c_row(row), at)
+                distances = [I64(lane * self.column_pitch) for lane in range(lanes)]
+                found = [
+                    self.code.load(self.code.offset(place, each), self.total.type, lanes)
+                    for each in distances
+                ]
+                target = self.code.offset(self.turned, builder.mul(row, I64(F32.bytes)))
+                for lane, vector in enumerate(transposed(builder, found, self.total.type, lanes)):
+                    turned = self.code.offset(target, I64(lane * self.turned_pitch))
+                    self.code.store(turned, vector, self.total.type)
+            end = self.code.minimum(builder.add(column, I64(lanes)), stop)
+            with self.walk_rows(pointers, column, end) as (position, row_pointers):
+                row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
+                distance = builder.mul(builder.sub(position, column), I64(self.turned_pitch))
+                self.store_row(row_pointers, row_values, self.code.offset(self.turned, distance), rows, first)
 
     def store_row(
         self, pointers: Pointers, known: Values, totals: ir.Value, columns: Range, first: ir.Value

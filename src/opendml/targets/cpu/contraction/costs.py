@@ -67,6 +67,13 @@ def stored_cycles(roles: Roles, scattered: float = GATHERED) -> float:
     return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else scattered
 
 
+def turns_results(roles: Roles) -> bool:
+    """Return whether tiles of vectors turn their results, since these lie contiguous along the rows."""
+    stores = roles.epilogue.stores
+    is_turned = is_contiguous(stores, roles.rows) and not is_contiguous(stores, roles.columns)
+    return is_turned and roles.types[0] is F32 and roles.count(roles.rows) >= lane_count()
+
+
 def packing_cycles(roles: Roles) -> tuple[float, float]:
     """Return the cycles to pack a vector of A, and of B, with what begins and ends each contiguous run."""
     result, lanes = [], lane_count()

@@ -93,12 +93,13 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         columns,
         tiles.parts_together if roles.types[0] is F32 and k > tiles.parts_together * depth else 0,
         viewed.image if viewed else None,
+        choice.turns,
     )
-    nest = epilogue_nest(roles, outer)
+    nest = epilogue_nest(roles, outer, choice.turns)
     pattern = replace(pattern_of(roles.epilogue, nest, CpuMode.CONTRACTION), walk=tiling)
     groups = roles.count(roles.outer)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
-    numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
+    numbers = Numbers(tiles.columns, blocks, n if choice.turns else m, tiles.rows, chunks, k, groups)
     parameters = parameters_of(roles.epilogue, nest, numbers)
     before_b = 0
     for part, part_nest in ((a_part, a_nest), (b_part, b_nest)):

@@ -84,14 +84,13 @@ def common_loops(parts: Sequence[Kernel], dimensions: Sequence[int]) -> list[lis
     return result
 
 
-def epilogue_nest(roles: Roles, outer: Sequence[Loop]) -> LoopNest:
+def epilogue_nest(roles: Roles, outer: Sequence[Loop], turns: bool = False) -> LoopNest:
     """Return the loops of the epilogue: those over rows, and one over columns. Its last load, the sums, moves
-    with the columns."""
+    with the columns. If it `turns`, the columns of tiles are its rows."""
     part = roles.epilogue
     position = len(part.loads) - 1
     still = (0,) * (position + 1 + len(part.stores))
-    rows, (columns,) = (
-        merged_neighbours(loops_over(part, each)) or [Loop(1, still)] for each in (roles.rows, roles.columns)
-    )
+    dimensions = (roles.columns, roles.rows) if turns else (roles.rows, roles.columns)
+    rows, (columns,) = (merged_neighbours(loops_over(part, each)) or [Loop(1, still)] for each in dimensions)
     strides = (*columns.strides[:position], F32.bytes, *columns.strides[position + 1 :])
     return LoopNest(tuple(outer), tuple(rows), Loop(columns.count, strides), False)

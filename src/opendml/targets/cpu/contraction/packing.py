@@ -143,8 +143,28 @@ class PackingCode(KernelCode):
             self._pack_rows(self.rows_at(place, row_bytes), operand.rows, rows, depth)
         elif operand.is_line and self._along_depth:
             self._pack(lambda row, column: at(column, row), rows, depth, 0)
+        elif self._packs_vectors(operand):
+            self._pack_vectors(at, depth, rows, AHEAD)
         else:
             self.pack_k_rows(at, rows, depth, operand.rows)
+
+    def _packs_vectors(self, operand: OperandA) -> bool:
+        """Return whether the rows of a micro-panel fit a vector, and follow each other in memory."""
+        is_short = operand.rows <= self.lanes and operand.packing.group == 1
+        return is_short and self.is_in_vectors and not self._along_depth
+
+    def _pack_vectors(self, place: AddressOf, majors: Range, minors: Range, ahead: int) -> None:
+        """Pack rows along the minor dimension of at most a vector each. All have one mask, so a row takes a
+        load and a store."""
+        mask = self.code.first_lanes(self.builder.sub(minors[1], minors[0]))
+        counts = self.row_counts[: self._majors]
+        with self._walk(self._pointers, counts, self.layout.row_stride, *majors) as (major, pointers):
+            known = self.evaluate(Level.ROW, 1, pointers, self._known)
+            for pointer, step in self._rows_ahead(pointers, ahead):
+                distance = self.builder.mul(minors[0], step)
+                self.code.prefetch(self.code.offset(pointer, distance), level=2)
+            vector = self._vector(pointers, known, minors[0], mask)
+            self.code.store(place(self.builder.sub(major, majors[0]), I64(0)), vector, F32)
 
     def _pack_rows(self, at: AddressOf, count: int, rows: Range, depth: Range) -> None:
         """Pack `count` rows along k. Rows that are missing become zero."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from opendml.compiler.kernel import Kernel
 from opendml.late_dataclass import dataclass
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.costs import lane_count
+from opendml.targets.cpu.contraction.costs import lane_count, turns_results
 from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.narrow import PART
 from opendml.targets.cpu.contraction.roles import Roles, moves
@@ -60,6 +60,8 @@ class TileChoice:
     """The estimated cycles of one block."""
     span: int = 0
     """The columns of scratch memory for sums of windows that are B."""
+    turns: bool = False
+    """True if results are turned, since they lie contiguous along the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,14 @@ class Tiles:
             grain,
             round(self.item_cycles),
             self.span,
+            self.turns,
         )
+
+    @property
+    def turns(self) -> bool:
+        """True if results are turned, since they lie contiguous along the rows."""
+        is_in_vectors = self.instructions is Instructions.FMA and not self.has_few_rows
+        return is_in_vectors and self.b is not Storage.WINDOWS and turns_results(self.roles)
 
     @property
     def span(self) -> int:

@@ -378,6 +378,9 @@ class Tiling(WalkPattern):
     columns: int
     parts_together: int = 0
     image: Image | None = None
+    turns: bool = False
+    """True if results are neighbours in memory along the rows of tiles. The rows of the pattern are then the
+    columns of tiles."""
 
     @property
     def instructions(self) -> Instructions:
