@@ -236,13 +236,13 @@ made.opset_import[0].version, made.ir_version = 18, 8
 model = dml.onnx.load(made)
 nested = []
 stage = trace.Tracer._trace
-def interrupted(tracer, *given):
+def interrupted(tracer, *given, **named):
     # While it is traced, under its lock.
     if not nested:
         nested.append(None)
         for size in (3, 4):
             nested.append(model(np.full(size, 0.5, np.float32))["y"])
-    return stage(tracer, *given)
+    return stage(tracer, *given, **named)
 trace.Tracer._trace = interrupted
 found = model(np.full(3, 0.5, np.float32))["y"]
 assert (found == nested[1]).all() and nested[2].shape == (4,) and (nested[2] == found[0]).all()
