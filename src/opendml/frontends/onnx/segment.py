@@ -90,7 +90,7 @@ class Segment:
         self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
         self._sources: dict[str, frozenset[str]] = {}
-        """The single numbers from before the segment of which tensors are computed that read nothing else."""
+        """The single numbers from before the segment that tensors follow from, if from nothing else."""
 
     def take(self, names: Iterable[str]) -> None:
         """State the sizes of values from before the segment by its own dimensions."""
@@ -140,8 +140,8 @@ class Segment:
         return isinstance(value, Known) or name in self._sources
 
     def sources_of(self, name: str) -> frozenset[str]:
-        """Return the tensors from before the segment that a tensor is computed of, if they are single
-        numbers; none if it is known. Of others, return the tensor itself."""
+        """Return the single numbers from before the segment that a tensor follows from: none if it is known,
+        the tensor itself if it follows from anything else."""
         if isinstance(self.values.get(name), Known):
             return frozenset()
         return self._sources.get(name, frozenset([name]))
