@@ -18,6 +18,11 @@ class Locked:
         self._lock = threading.RLock()
         _all.add(self)
 
+    def _lock_first(self) -> None:
+        """Make the lock on its first use, which several threads may have at once."""
+        self.__dict__.setdefault("_lock", threading.RLock())
+        _all.add(self)
+
     def _go_on_in_child(self) -> None:
         """Free the lock in the child of a fork. What another thread was changing may be half done."""
         self._lock = threading.RLock()

@@ -174,8 +174,9 @@ def branched(x: Array, rate: int, doubles: bool) -> Array:
     return np.asarray(2 * scaled if doubles else scaled)
 
 
-def test_numbers_of_inputs_that_decide_what_runs_are_told_apart(work: Work) -> None:
-    source = onnx.parser.parse_model(BRANCHES).SerializeToString()
+@pytest.mark.parametrize("rows", ["n", "3"])
+def test_numbers_of_inputs_that_decide_what_runs_are_told_apart(rows: str, work: Work) -> None:
+    source = onnx.parser.parse_model(BRANCHES.replace("[n,", f"[{rows},")).SerializeToString()
     rates = [16000, 8000, 0, 1, -3, 2**40, 16000, 16001, 1]
 
     def run() -> list[bytes]:
@@ -195,6 +196,23 @@ def test_numbers_of_inputs_that_decide_what_runs_are_told_apart(work: Work) -> N
     found, counts = work.of(run)
     assert found == [*expected[:8], *expected[12:]]
     assert counts == NOTHING
+
+
+def test_inputs_that_decide_what_runs_stay_known_after_runs_without_them(work: Work) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[n] x, int64[m] sizes) => (float[a] y) { y = Expand (x, sizes) }"""
+    source = onnx.parser.parse_model(text).SerializeToString()
+    x, sizes = np.arange(3, dtype=np.float32), np.array([2, 3])
+
+    def run(*every: Array) -> list[Array]:
+        loaded = dml.onnx.load(source)
+        return [loaded(x, each)["y"] for each in every]
+
+    work.of(lambda: run(sizes))
+    work.of(lambda: run(np.zeros(0, np.int64)))
+    found, counts = work.of(lambda: run(sizes))
+    assert counts == NOTHING
+    np.testing.assert_array_equal(found, [np.broadcast_to(x, sizes)])
 
 
 def test_a_compiled_file_has_the_branch_that_numbers_of_inputs_chose(work: Work, tmp_path: Path) -> None:

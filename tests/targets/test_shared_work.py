@@ -20,12 +20,11 @@ def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def threads_of(sizes: dict[int, int]) -> set[str]:
-    """Return the names of the threads that work for items. The work gives another thread time to begin."""
+    """Return the names of the threads that work for items."""
     names, done = set[str](), list[int]()
 
     def work(item: int) -> None:
         names.add(threading.current_thread().name)
-        time.sleep(0.01)
         done.append(item)
 
     share_work(work, sizes)
@@ -34,7 +33,16 @@ def threads_of(sizes: dict[int, int]) -> set[str]:
 
 
 def test_threads_share_much_work() -> None:
-    assert len(threads_of(SIZES)) == 2
+    names, both = set[str](), threading.Barrier(2, timeout=100)
+
+    def work(item: int) -> None:
+        name = threading.current_thread().name
+        if name not in names:
+            names.add(name)
+            both.wait()
+
+    share_work(work, SIZES)
+    assert len(names) == 2
 
 
 def test_little_work_and_one_thread_stay_in_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,17 +46,18 @@ def share_work(work: Callable[[Item], object], sizes: Mapping[Item, int]) -> Non
 
 def _batches(sizes: Mapping[Item, int]) -> Iterator[list[Item]]:
     """Yield the items, the largest first, so that no thread begins a large one when others end."""
-    batch, bytes = list[Item](), 0
+    batch, total = list[Item](), 0
     for item in sorted(sizes, key=sizes.__getitem__, reverse=True):
         batch.append(item)
-        bytes += sizes[item]
-        if bytes >= _MOST_BYTES:
+        total += sizes[item]
+        if total >= _MOST_BYTES:
             yield batch
-            batch, bytes = [], 0
+            batch, total = [], 0
     yield batch
 
 
 def _share(work: Callable[[Item], object], items: list[Item], threads: int) -> None:
+    """Do work for each item, by this thread and others. The arguments are those of `share_work`."""
     waiting, errors = deque(items), list[Exception]()
 
     def go_on() -> None:

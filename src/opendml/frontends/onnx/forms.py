@@ -134,9 +134,13 @@ def exact_form(contents: Mapping[str, Any], decisive: Collection[str]) -> ExactF
     """Return the exact form of a run on arrays, of which some decide what runs."""
     if not decisive:
         return tuple([(name, each.shape, each.dtype) for name, each in contents.items()])
+
+    def is_few(name: str, array: np.ndarray[Any, Any]) -> bool:
+        return name in decisive and array.size <= MOST_NUMBERS
+
     return tuple(
         [
-            (name, each.shape, each.dtype, *([each.tobytes()] if name in decisive else ()))
+            (name, each.shape, each.dtype, *([each.tobytes()] if is_few(name, each) else ()))
             for name, each in contents.items()
         ]
     )

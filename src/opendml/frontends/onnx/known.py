@@ -318,10 +318,11 @@ class KnownModel(Locked):
             self._first = first
             self._write_declarations()
 
-    def decide(self, inputs: tuple[str, ...]) -> None:
-        """Note in the cache which inputs have numbers that decide what runs."""
-        if inputs != self._decisive:
-            self._decisive, self._declarations["decisive"] = inputs, inputs
+    def decide(self, inputs: Collection[str]) -> None:
+        """Note in the cache that some inputs have numbers that decide what runs, beside those known."""
+        if not {*inputs} <= {*self._decisive}:
+            self._decisive = tuple(sorted({*self._decisive, *inputs}))
+            self._declarations["decisive"] = self._decisive
             self._write_declarations()
 
     def _write_declarations(self) -> None:

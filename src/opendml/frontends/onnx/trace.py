@@ -294,10 +294,10 @@ class Tracer(Locked):
             except _DecisiveInput as found:
                 self.decisive = tuple(sorted({*self.decisive, found.name}))
 
-    def prepare(self, contents: Contents, dimensions: Dimensions) -> TraceStep | None:
+    def prepare(self, contents: dict[str, Any], dimensions: Dimensions) -> TraceStep | None:
         """Compile the first graph of a run on inputs of these sizes and types, whatever numbers they have.
 
-        Return None if the run begins with something else.
+        Return None if the run begins with something else, or if numbers of inputs decide about the graph.
 
         Args:
             contents: the inputs by name.
@@ -306,7 +306,11 @@ class Tracer(Locked):
         key = forms_of(contents, self._symbols, dimensions)
         with self._lock, meter().timed("compile_seconds", "tracing the model"), collection_paused():
             self._weights.require_unchanged()
-            found = self._trace(self._first_state(key, contents, dimensions), dimensions, only_graphs=True)
+            state = self._first_state(key, contents, dimensions)
+            try:
+                found = self._trace(state, dimensions, only_graphs=True, first=contents)
+            except _DecisiveInput:
+                return None
             if found is None or not found.serves(dimensions, contents):
                 return None
             self.traced_count += 1
@@ -353,7 +357,6 @@ class Tracer(Locked):
             if found is None:
                 self._weights.require_unchanged()
                 with meter().timed("compile_seconds", "tracing the model"), collection_paused():
-                    self.traced_count += 1
                     is_exact = self._unplanned[key] >= _MOST_UNPLANNED
                     first = contents if steps is self._first_steps else None
                     found = self._traced(state(), dimensions, is_exact, first)
@@ -361,6 +364,7 @@ class Tracer(Locked):
                         # The device cannot compile it with traced sizes.
                         self._unplanned[key] += 1
                         found = self._traced(state(), dimensions, True, first)
+                self.traced_count += 1
                 found.siblings = steps.setdefault(key, [])
                 found.siblings.append(found)
             return found
@@ -433,7 +437,10 @@ class Tracer(Locked):
         return self._last_step(segment)
 
     def _require_indecisive(self, names: Iterable[str], state: State, contents: dict[str, Any]) -> None:
-        """Raise _DecisiveInput if the tensors that decide what runs are inputs of few integers."""
+        """Raise _DecisiveInput if the tensors that decide what runs are inputs of few integers.
+
+        Those that lie on a device are copied to host memory.
+        """
         decisive = sorted(names)
         if all(
             name in self._inputs and isinstance(state.values.get(name), RuntimeValue) for name in decisive

@@ -123,7 +123,7 @@ class PlanMaker:
         if len(large) > 1:
             yield usual | large
             return
-        for name, size in large.items():
+        for name, size in large.items():  # At most one.
             greatest = ranges[name][1]
             yield aligned | {name: greatest - (greatest - size) % _MOST_ALIGNED}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from opendml.locked import Locked
 from opendml.runtime.graphs.model import NEW_MEMORY, Model, needed_of
 from opendml.runtime.graphs.shared import Footprint
 
@@ -59,7 +58,7 @@ class SizedModel(Model):
         first = self._plan.model
         assert first is not None
         if name == "_lock":
-            Locked.__init__(self)
+            self._lock_first()
             return self.__dict__[name]
         if name.endswith("_layouts"):
             every = [self._traced_layouts.get(*each) for each in enumerate(first._layouts)]

@@ -528,7 +528,7 @@ class CudaSizedInstance(CudaScratchInstance):
 
     @property
     def tensors(self) -> dict[int, tuple[int, int, bool]]:
-        """Those of the executable, for the present sizes."""
+        """The tensors of the executable for the present sizes."""
         assert isinstance(self._executable, CudaTracedExecutable)
         return self._executable.tensors
 
