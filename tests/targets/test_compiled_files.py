@@ -170,11 +170,12 @@ def test_a_file_of_another_processor_is_compiled(
 
 
 @KINDS
-@pytest.mark.parametrize("place", ["head", "index", "objects", "end"])
+@pytest.mark.parametrize("place", ["head", "brace", "index", "objects", "end"])
 def test_damaged_files_are_refused(compiled: Any, loaded: Any, place: str, machine: Machine) -> None:
     compiled(machine)
     content = bytearray(machine.file.read_bytes())
-    at = {"head": 20, "index": 100, "objects": content.index(b"scratch_bytes"), "end": 0}[place]
+    brace, objects = compiled_files._HEAD.size, content.index(b"scratch_bytes")
+    at = {"head": 20, "brace": brace, "index": 100, "objects": objects, "end": 0}[place]
     if place == "end":
         del content[-5000:]
     else:

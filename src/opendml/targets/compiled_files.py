@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from opendml.context import variable_set
-from opendml.errors import InvalidArgument
+from opendml.errors import InvalidArgument, located
 from opendml.json_files import text as json_text
 from opendml.targets.memory import aligned_bytes
 from opendml.targets.shared_work import share_work
@@ -126,7 +126,8 @@ class CompiledFile:
                 raise InvalidArgument(f"{where}: {problem}")
             # What the digest counts is copied, so that nobody changes it in the file afterwards.
             text = bytes(view[_HEAD.size : _HEAD.size + size])
-            index: Any = json_text.parse(text.decode())
+            with located(f"{where}: a damaged compiled file"):
+                index: Any = json_text.parse(text.decode())
             self.kind: str = index["kind"]
             self.model = self._part(index["model"])
             parts = (*index["objects"].values(), *index["constants"].values())
