@@ -243,12 +243,21 @@ def test_an_exported_model_computes_what_the_model_does(tmp_path: Path) -> None:
         (_TWO_GRAPHS, "a graph of DirectML has no node 'sine' (Sin-20), which runs outside of one"),
         (
             """<ir_version: 10, opset_import: ["" : 20]>
+            g (float[4] x, int64[2] sizes) => (float[n] y)
+            { a = Exp (x)
+              size = ReduceMax (sizes)
+              b = Reshape (a, size)
+              y = Relu (b) }""",
+            "2 graphs: what follows the first depends on what it computes",
+        ),
+        (
+            """<ir_version: 10, opset_import: ["" : 20]>
             g (float[4] x, int64[1] sizes) => (float[n] y)
             { a = Exp (x)
               same = Abs (sizes)
               b = Reshape (a, same)
               y = Relu (b) }""",
-            "2 graphs: what follows the first depends on what it computes",
+            "numbers of input 'sizes' decide what the graph is",
         ),
         (
             """<ir_version: 10, opset_import: ["" : 20]>

@@ -65,6 +65,8 @@ def _of_onnx(path: Path, sizes: Sizes) -> SerializedGraph:
     """
     model = load_onnx(path, as_device("cpu"), sizes)
     parts = parts_of(model)
+    if decisive := model._tracer.decisive:
+        raise Unsupported(f"{path}: numbers of input {decisive[0]!r} decide what the graph is")
     outside = [part for part in parts if isinstance(part, str)]
     graphs = [part for part in parts if not isinstance(part, str)]
     if outside:
