@@ -237,26 +237,24 @@ def test_an_exported_model_computes_what_the_model_does(tmp_path: Path) -> None:
     )
 
 
+_RESHAPED = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[4] x, int64[COUNT] sizes) => (float[n] y)
+{ a = Exp (x)
+  size = SIZE
+  b = Reshape (a, size)
+  y = Relu (b) }"""
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         (_TWO_GRAPHS, "a graph of DirectML has no node 'sine' (Sin-20), which runs outside of one"),
         (
-            """<ir_version: 10, opset_import: ["" : 20]>
-            g (float[4] x, int64[2] sizes) => (float[n] y)
-            { a = Exp (x)
-              size = ReduceMax (sizes)
-              b = Reshape (a, size)
-              y = Relu (b) }""",
+            _RESHAPED.replace("COUNT", "2").replace("SIZE", "ReduceMax (sizes)"),
             "2 graphs: what follows the first depends on what it computes",
         ),
         (
-            """<ir_version: 10, opset_import: ["" : 20]>
-            g (float[4] x, int64[1] sizes) => (float[n] y)
-            { a = Exp (x)
-              same = Abs (sizes)
-              b = Reshape (a, same)
-              y = Relu (b) }""",
+            _RESHAPED.replace("COUNT", "1").replace("SIZE", "Abs (sizes)"),
             "numbers of input 'sizes' decide what the graph is",
         ),
         (

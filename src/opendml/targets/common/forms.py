@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +18,7 @@ from opendml.across_forks import remembering
 from opendml.compiler.kernel import Access, Kernel
 from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, View, ordered
-from opendml.program.sizes import Size, Trace
+from opendml.program.sizes import Answers, Size, Trace
 
 Result = TypeVar("Result")
 
@@ -138,6 +139,11 @@ def trace_of(kernel: Kernel) -> Trace | None:
         *[each for access in kernel.accesses for each in (access.offset, *access.strides)],
     )
     return next((each.trace for each in numbers if type(each) is Size), None)
+
+
+def recording(trace: Trace | None) -> AbstractContextManager[Answers]:
+    """Record the results of comparisons of sizes in a block (`Trace.recording`). Plain numbers have none."""
+    return nullcontext(Answers()) if trace is None else trace.recording()
 
 
 class Memo(Generic[Result]):

@@ -8,7 +8,6 @@ depend on it. They do not depend on addresses or numbers, so launches are kept b
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
 from opendml.program.sizes import Answers, Trace, hint_of, is_traced
 from opendml.targets.common.candidates import Decision, decide
-from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of, trace_of
+from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of, recording, trace_of
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cpu.contraction.few_rows import ATTENTION
 from opendml.targets.cpu.contraction.roles import Varying
@@ -219,8 +218,9 @@ class KnownLaunches:
         """
         for earlier in self._earlier.get(form.usual_key, ()):
             reach = earlier.decided.reach
-            is_near = reach is not None and _differ_little(earlier.sizes, sizes)
-            if is_near and reach is not None and reach.covers(form.form, sizes):
+            if reach is None or not _differ_little(earlier.sizes, sizes):
+                continue
+            if reach.covers(form.form, sizes):
                 return earlier
         return None
 
@@ -309,7 +309,7 @@ def schedule(
     sizes = tuple(map(hint_of, traced.domain))
 
     def innermost_of(form: Kernel) -> NumberedLoop:
-        with trace.recording() if trace is not None else nullcontext():
+        with recording(trace):
             return innermost_loop_of(form, traced)
 
     def made(decided: _Decided, loop: NumberedLoop | None) -> _Known:
@@ -319,7 +319,7 @@ def schedule(
         if found is not None:
             return found
         construct = partial(construct_traced, decision, traced, inner)
-        with trace.recording() if trace is not None else nullcontext(Answers()) as answers:
+        with recording(trace) as answers:
             launches = construct()
         return _Known(sizes, launches, answers, choice, decided.reach, construct)
 

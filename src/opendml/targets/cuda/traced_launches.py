@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import fields, replace
 
 from opendml.across_forks import cached_property
@@ -13,7 +12,7 @@ from opendml.compiler.sized import numbers_in, plain, with_numbers, with_plain_n
 from opendml.late_dataclass import dataclass
 from opendml.program.sizes import Answers, hint_of, is_traced
 from opendml.targets.common.candidates import Decision
-from opendml.targets.common.forms import form_of, key_of, trace_of
+from opendml.targets.common.forms import form_of, key_of, recording, trace_of
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, alignment_of
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import ParameterStruct
@@ -159,14 +158,14 @@ class TracedLaunches:
         form, trace = kernel.form, kernel.trace
         hints = plain(form)
         decision = chosen(hints, self._machine, alignments)
-        with trace.recording() if trace is not None else nullcontext():
+        with recording(trace):
             inner = innermost_loop(hints, traced=form).number
         known = self._known.setdefault((kernel.key, alignments), [])
         for each in known:
             is_equal = each.decision == decision and each.inner == inner
             if is_equal and (trace is None or trace.has_answers(each.answers)):
                 return each.launch
-        with trace.recording() if trace is not None else nullcontext(Answers()) as answers:
+        with recording(trace) as answers:
             launch = construct_traced(decision, form, self._machine, alignments, inner)
         if numbers_in(launch.pattern):  # The code is for the hints.
             return replace(launch, pattern=plain(launch.pattern))
