@@ -192,6 +192,23 @@ def test_no_elements_are_convolved_into_none() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sizes", "filter_sizes", "wanted"),
+    [
+        ([0, 4, 4, 2], [4, 3, 3, 1], (0, 6, 4, 2)),
+        ([1, 4, 4, 0], [4, 3, 3, 1], (1, 6, 4, 0)),
+        ([1, 4, 4, 2], [4, 0, 3, 1], (1, 0, 4, 2)),
+    ],
+)
+def test_transposed_convolutions_of_no_elements_have_the_sizes_of_others(
+    sizes: list[int], filter_sizes: list[int], wanted: tuple[int, ...]
+) -> None:
+    inputs = [np.zeros(sizes, np.float32), np.ones(filter_sizes, np.float32)]
+    model = one_node("ConvTranspose", inputs, opset=21, pads=[1, 0, 1, 0], group=2)
+    (result,) = computed(model, feed(inputs))
+    assert (result.shape, result.dtype) == (wanted, np.float32)
+
+
+@pytest.mark.parametrize(
     "attributes",
     [
         {"kernel_shape": [2, 2], "pads": [0, 1, 0, 0]},

@@ -57,6 +57,9 @@ def conv_transpose(node: OnnxConversion) -> Result:
     start, end = _cut(node, whole, strides, reach)
     wanted = [size - first - last for size, first, last in zip(whole, start, end, strict=True)]
     ends = [last - more for last, more in zip(end, added, strict=True)]
+    sizes = (node.sizes(0)[0], node.sizes(1)[1] * node.attribute("group"), *wanted)
+    if min(sizes) == 0:
+        return node.empty(sizes)
     if min(start) < 0 or any(each < 1 for each in wanted):
         raise NotExpressible(f"padding {[*start, *end]} of an output of {whole}")
     return dml.convolution(
