@@ -152,6 +152,11 @@ def test_a_gather_behind_the_end_is_an_error() -> None:
         Evaluator(node)({"x": NUMBERS, "i": np.array([2])})
 
 
+def test_a_node_whose_output_has_no_name_makes_nothing() -> None:
+    (node,) = nodes_of([helper.make_node("Cast", ["x"], [""], to=TensorProto.INT8)], {"": 20})
+    assert Evaluator(node)({"x": NUMBERS}) == {}
+
+
 def _nodes(*edges: tuple[str, str]) -> Any:
     return nodes_of([helper.make_node("Relu", [read], [made]) for read, made in edges], {"": 20})
 
