@@ -192,14 +192,18 @@ def test_damaged_weights_are_refused_when_they_are_needed(
     compiled(machine)
     content = bytearray(machine.file.read_bytes())
     *_, (begin, size, _) = index_of(content)["constants"].values()
-    for at in (begin, begin + size - 1):
-        content[at] ^= 1
+    whole = bytes(content)
+    word = next(at for at in range(begin, begin + size, 8) if whole[at : at + 8] != whole[at + 8 : at + 16])
+    turned = whole[word + 8 : word + 16] + whole[word : word + 8]
+    last = begin + size - 1
+    for at, other in ((begin, [whole[begin] ^ 1]), (last, [whole[last] ^ 1]), (word, turned)):
+        content[at : at + len(other)] = other
         machine.file.write_bytes(content)
         with pytest.raises(
             dml.InvalidArgument, match=r"model\.odml: a damaged compiled file: its packed weights"
         ):
             loaded(machine)
-        content[at] ^= 1
+        content[:] = whole
     machine.file.write_bytes(content)
     loaded(machine)
 
@@ -337,7 +341,7 @@ def test_parts_that_overlap_take_no_memory(machine: Machine) -> None:
     for objects, constants in ((parts, {}), ({}, {name: [*part, 0] for name, part in parts.items()})):
         index = {"kind": "saved", "objects": objects, "model": [0, 0], "constants": constants, "checked": []}
         text = json.dumps(index).encode()
-        head = compiled_files._HEAD.pack(compiled_files.MAGIC, 2, len(text), bytes(32))
+        head = compiled_files._HEAD.pack(compiled_files.MAGIC, compiled_files._VERSION, len(text), bytes(32))
         machine.file.write_bytes((head + text).ljust(1 << 20))
         with pytest.raises(dml.InvalidArgument, match="parts overlap"):
             dml.load(machine.file)
