@@ -90,7 +90,7 @@ def test_circles_are_found() -> None:
 ROOMS = (
     (
         *("across_forks", "budget", "context", "control_groups", "errors", "floating_point", "folders"),
-        *("garbage", "host_memory", "json_files", "late_dataclass", "locked", "logs"),
+        *("garbage", "host_memory", "json_files", "late_dataclass", "later", "locked", "logs"),
         *("model_files", "signals", "spelling"),
     ),
     ("spec",),

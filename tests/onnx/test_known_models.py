@@ -26,12 +26,12 @@ from opendml.folders import Folder
 from opendml.frontends.onnx import known, model_file
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.trace import Tracer
+from opendml.later import finish
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, linker, machine_code, planning
 from opendml.targets.cpu.compile_workers import WorkerPool
 from opendml.targets.cpu.executable import CpuExecutable, CpuInstance
 from opendml.targets.cpu.native import FUNCTIONS
-from opendml.targets.later import finish
 from tests.calls import note_calls
 from tests.processes import has_fork, succeeds_in_child
 

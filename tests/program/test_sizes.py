@@ -7,11 +7,12 @@ import math
 import random
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from opendml.later import finish
 from opendml.program.size_values import _WALKS, Conditions, Values
 from opendml.program.sizes import (
     Dimension,
@@ -34,8 +35,13 @@ from opendml.program.sizes import (
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 
 HINTS = {"batch": 4, "length": 50, "width": 223}
-AS_FUNCTIONS = _WALKS + 2
-"""Evaluations of which the last are those of a generated function."""
+
+
+def evaluations(count: int = _WALKS + 2) -> Iterator[None]:
+    """Yield for each of some evaluations, of which the last are those of a generated function."""
+    for _ in range(count):
+        yield
+        finish()
 
 
 def of(hints: dict[str, int] = HINTS, narrows: bool = False, **ranges: int) -> tuple[Trace, dict[str, int]]:
@@ -198,7 +204,7 @@ def test_functions_of_sizes_take_any_names_numbers_and_lengths() -> None:
     difference = huge - sizes["sizes"]
     assert isinstance(difference, Size)
     values, holds = Values([total]), Conditions([(Relation.NOT_NEGATIVE, difference)])
-    for _ in range(AS_FUNCTIONS):
+    for _ in evaluations():
         assert values(other).tolist() == [sum([size // 2 for size in other.values()]) + 2**40]
         assert holds(other)
 
@@ -209,7 +215,7 @@ def test_sizes_may_be_nested_more_deeply_than_calls() -> None:
     for _ in range(sys.getrecursionlimit() + 1):
         nested, expected = (nested * 3 + 200) // 4, (expected * 3 + 200) // 4
     values = Values([nested])
-    for _ in range(AS_FUNCTIONS):
+    for _ in evaluations():
         assert values({"length": 77}).tolist() == [expected]
 
 
@@ -221,10 +227,10 @@ def test_the_first_evaluations_and_those_of_a_function_are_alike() -> None:
         assert length > 3
     values = Conditions(guards, [length // batch, greatest(length - 60, batch)])
     met, broken, divided = [
-        [values.values({"batch": number, "length": 60}) for _ in range(AS_FUNCTIONS)] for number in (12, 7, 0)
+        [values.values({"batch": number, "length": 60}) for _ in evaluations()] for number in (12, 7, 0)
     ]
     assert {each if each is None else tuple(each) for each in met} == {(5, 12)}
-    assert broken == divided == [None] * AS_FUNCTIONS
+    assert broken == divided == [None] * (_WALKS + 2)
 
 
 def test_division_by_zero_is_refused() -> None:

@@ -16,6 +16,7 @@ import pytest
 import opendml as dml
 from opendml.compiler import sized
 from opendml.errors import InvalidArgument
+from opendml.later import finish
 from opendml.program.buckets import ranges_of
 from opendml.program.sizes import Dimension, Trace
 from opendml.runtime.graphs import traced_model
@@ -25,7 +26,6 @@ from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.saved.read import loaded
 from opendml.targets.cpu import engine, planning, schedule
 from opendml.targets.cpu.executable import CpuInstance, CpuSizedInstance
-from opendml.targets.later import finish
 from tests.frontends.test_saved_models import file_of, program_of
 from tests.plans import check_words, exactly, plans_of, traces_of
 

@@ -19,10 +19,10 @@ from click.testing import CliRunner
 
 import opendml as dml
 from opendml.cli import main
+from opendml.later import finish
 from opendml.runtime.graphs import shared
 from opendml.targets import compiled_files, object_cache
 from opendml.targets.cpu import engine, executable, machine_code, planning
-from opendml.targets.later import finish
 from tests.conftest import MadeOnce
 
 Array = np.ndarray[Any, Any]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import opendml as dml
+from opendml.later import finish
 from opendml.program.digest import program_digest
 from opendml.runtime.program import program_of
 from opendml.targets import object_cache
 from opendml.targets.cpu import machine_code, planning, stored_plan
 from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.later import finish
 from tests.plans import check_words
 from tools.machines import PROCESSORS
 

@@ -2,19 +2,19 @@
 
 Sizes of a plan have many words but few expressions, of which most are linear. A generated function evaluates
 them: straight-line code of Python integers takes about four microseconds for thirty, where arrays of terms
-took sixty, and is exact. Compiling it takes as long as a hundred evaluations, so the first ones go through
-the expressions themselves.
+took sixty, and is exact. Compiling it takes milliseconds, so another thread does it. Meanwhile evaluations go
+through the expressions themselves.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from opendml.later import later
 from opendml.program.polynomials import Monomial, Polynomial, constant_polynomial
 from opendml.program.sizes import Atom, Evaluation, Relation, Size, TracedFloat, TracedWord, meets
 
@@ -24,9 +24,10 @@ _Function = Callable[[Mapping[str, int]], "tuple[int, ...] | None"]
 
 _GREATEST = 2**62
 """The magnitude that no value may reach, as kernels compute with 64 bits."""
-_WALKS = 16
-"""Evaluations that go through the expressions, before a function is generated. Together they take a third of
-the time that its compilation takes (a plan of nudenet)."""
+_WALKS = 2
+"""The evaluation after which a function is generated. Most plans of fixed sizes have one."""
+_WALKS_BETWEEN = 64
+"""Evaluations after which a function is generated again, since the child of a fork does not have the job."""
 _LONG = 32
 """Operands of a sum or product in the source of a function, at most; the compiler nests operators."""
 _NONE = np.empty(0, np.int64)
@@ -73,7 +74,7 @@ class Conditions:
             return None
 
     def _values(self, dimensions: Mapping[str, int]) -> IntegerArray | None:
-        found = (self._function or self._next_function())(dimensions)
+        found = (self._function or self._walk)(dimensions)
         if not found:
             return None if found is None else _NONE
         if max(found) >= _GREATEST or min(found) <= -_GREATEST:
@@ -89,14 +90,16 @@ class Conditions:
             values[position] = word.bits_of(word.number.value(inner))
         return values
 
-    def _next_function(self) -> _Function:
-        """Return a function for the next evaluation: one that goes through the expressions, or a generated
-        one, which is kept."""
-        if self._walks < _WALKS:
-            self._walks += 1
-            return partial(_walk, self._guards, self._unique, self._atoms)
-        function = self._function = _function_of(self._guards, self._unique, self._atoms)
-        return function
+    def _walk(self, dimensions: Mapping[str, int]) -> tuple[int, ...] | None:
+        """Go through the expressions, and have a function generated for later evaluations."""
+        self._walks += 1
+        if self._walks % _WALKS_BETWEEN == _WALKS:
+            later(self._generate)
+        return _walk(self._guards, self._unique, self._atoms, dimensions)
+
+    def _generate(self) -> None:
+        if self._function is None:
+            self._function = _function_of(self._guards, self._unique, self._atoms)
 
 
 class Values:

@@ -23,10 +23,10 @@ from pathlib import Path
 
 from opendml.errors import InvalidArgument
 from opendml.folders import TEMPORARY, Folder
+from opendml.later import later
 from opendml.logs import log
 from opendml.spec.wording import shown
 from opendml.targets.compiled_files import CompiledFile, current_file, recorder
-from opendml.targets.later import later
 
 _DIGEST_BYTES = 32
 _LARGEST_OBJECT = 2**28

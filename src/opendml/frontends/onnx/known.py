@@ -50,6 +50,7 @@ from opendml.frontends.onnx.tensor_info import TensorInfo, type_of, type_text
 from opendml.frontends.onnx.weights import Weights
 from opendml.garbage import collection_paused
 from opendml.late_dataclass import dataclass
+from opendml.later import finish
 from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
@@ -58,7 +59,6 @@ from opendml.runtime.graphs.plan_maker import PlanMaker, note_sizes
 from opendml.runtime.graphs.shared import kept_memory
 from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file, recorder
-from opendml.targets.later import finish
 from opendml.targets.memory import address_of
 from opendml.targets.object_cache import (
     MOST_PLANS,

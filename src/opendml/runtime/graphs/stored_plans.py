@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from opendml.late_dataclass import dataclass
+from opendml.later import finish
 from opendml.logs import log
 from opendml.program.buckets import Bucket
 from opendml.program.digest import program_digest
@@ -17,7 +18,6 @@ from opendml.program.sizes import Trace
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import TracedExecutable
-from opendml.targets.later import finish
 from opendml.targets.object_cache import (
     free_key,
     numbered_keys,

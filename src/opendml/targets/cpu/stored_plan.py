@@ -21,6 +21,7 @@ import numpy as np
 from opendml.across_forks import importing
 from opendml.compiler.recipe import Recipe
 from opendml.errors import Unsupported
+from opendml.later import finish
 from opendml.logs import log
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
@@ -37,7 +38,6 @@ from opendml.targets.cpu.machine_code import (
 from opendml.targets.cpu.native import HEADER, LAUNCH
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
-from opendml.targets.later import finish
 from opendml.targets.object_cache import plans_are_kept, read_object, write_later, write_object
 
 _KIND = "plan"

@@ -1,4 +1,5 @@
-"""Work that is done later, by a thread of its own: writing plans to the cache, for which no caller waits.
+"""Work that is done later, by a thread of its own, and for which no caller waits: writing plans to the cache,
+and generating functions.
 
 Jobs run one after another, in their order. At the end of the process those that are left are done first. In
 the child of a fork there are none, because its parent does them.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +18,9 @@ from contextvars import Context, copy_context
 
 from opendml.logs import log
 
+_PAUSE = 0.001
+"""Seconds before the first job. The caller mostly starts kernels next, during which Python's lock is free.
+Else it would wait for a job that holds the lock, up to 7 ms (a function of 300 sizes)."""
 _lock = threading.RLock()
 """Is held while a job runs, so that `finish` waits for it."""
 _jobs: deque[tuple[Context, Callable[[], object]]] = deque()
@@ -51,6 +56,7 @@ def finish() -> None:
 def _work() -> None:
     """Do jobs until none is left."""
     global _thread
+    time.sleep(_PAUSE)
     while True:
         while _jobs:
             _do_next()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from opendml.targets import later as module
+from opendml import later as module
+from opendml.later import finish, later
 from opendml.targets.compiled_files import recorded
-from opendml.targets.later import finish, later
 from opendml.targets.object_cache import cache_directory, read_object, write_later, write_object
 from tests.processes import has_fork, succeeds_in_child
 
@@ -58,7 +58,7 @@ def test_without_a_thread_jobs_are_done_at_once(monkeypatch: pytest.MonkeyPatch)
 def test_a_process_ends_after_its_jobs(tmp_path: Path) -> None:
     path = tmp_path / "done"
     text = (
-        "import pathlib, time; from opendml.targets.later import later\n"
+        "import pathlib, time; from opendml.later import later\n"
         "for each in 'ab':\n"
         f"  later(lambda path={str(path)!r} + each: time.sleep(0.1) or pathlib.Path(path).touch())"
     )
