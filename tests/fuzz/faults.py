@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,6 +28,7 @@ from unittest import mock
 import numpy as np
 
 import opendml as dml
+from opendml.digests import digest_of
 from opendml.frontends import dxdispatch
 from opendml.targets import object_cache
 from opendml.targets.cpu import machine_code
@@ -247,7 +247,7 @@ def _check_files(folder: Path) -> None:
         assert path.suffix != ".tmp", f"{path} is left"
         if path.suffix == ".o":
             content = path.read_bytes()
-            assert content[:32] == sha256(path.stem.encode() + content[32:]).digest(), f"{path} is damaged"
+            assert content[:32] == digest_of(path.stem.encode() + content[32:]).digest(), f"{path} is damaged"
     if (folder / "saved.dml").exists():
         dml.load(folder / "saved.dml", "reference")
     if (folder / "graph.bin").exists():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 import opendml as dml
 from opendml import Unsupported
+from opendml.digests import digest_of
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, linker, machine_code
 from opendml.targets.object_cache import compiler_digest
@@ -69,7 +69,7 @@ def test_damaged_objects_are_compiled_again(
 def test_objects_that_cannot_be_linked_are_compiled_again(tmp_path: Path, sound: dict[Path, bytes]) -> None:
     for code in (b"no object", *(content[32:] for content in sound.values())):
         for path in sound:
-            path.write_bytes(hashlib.sha256(path.stem.encode() + code).digest() + code)
+            path.write_bytes(digest_of(path.stem.encode() + code).digest() + code)
         run(tmp_path)
         assert {path: path.read_bytes() for path in tmp_path.iterdir()} == sound
 

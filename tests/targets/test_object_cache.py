@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 
 import opendml as dml
 from opendml import folders
+from opendml.digests import digest_of
 from opendml.targets import object_cache
 from opendml.targets.cpu import machine_code
 from opendml.targets.object_cache import read_object, write_object
@@ -181,7 +181,7 @@ def test_a_link_that_is_swapped_in_after_the_check_is_not_followed(
 ) -> None:
     planted = tmp_path / "planted"
     planted.mkdir(mode=0o700)
-    content = sha256(KEY.encode() + b"planted").digest() + b"planted"
+    content = digest_of(KEY.encode() + b"planted").digest() + b"planted"
     (planted / FILE).write_bytes(content)
     resolved = os.path.realpath
 
@@ -374,7 +374,7 @@ def test_large_caches_are_rarely_scanned(small: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("OPENDML_CACHE_BYTES", str(2**20))
     monkeypatch.setattr(object_cache, "_remove_oldest", lambda *_: scans.append(1))
     for number in range(256):
-        write_object(sha256(bytes([number])).hexdigest(), bytes(1024))
+        write_object(digest_of(bytes([number])).hexdigest(), bytes(1024))
     assert 4 <= len(scans) <= 32  # 16 are expected of a quarter of the bytes that it may hold
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 
+from opendml.digests import digest_of
 from opendml.program.node import LookupTable, Node, Operation, Recurrence, ordered
 from opendml.program.program import Layout, Program
 from opendml.program.sizes import is_traced
@@ -19,7 +19,7 @@ def program_digest(program: Program) -> str:
     lines = [*map(_layout_text, program.inputs), "->", *map(_layout_text, program.outputs)]
     lines += [f"{sorted(program.constants)}", _nodes_text(program.results)]
     lines += [f"in place: {sorted(program.in_place)}"] if program.in_place else []
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return digest_of("\n".join(lines).encode()).hexdigest()
 
 
 def _layout_text(layout: Layout) -> str:

@@ -10,7 +10,6 @@ checksum, which is compared when a model first needs it.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import mmap
 import struct
@@ -24,6 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from opendml.context import variable_set
+from opendml.digests import digest_of
 from opendml.errors import InvalidArgument, located
 from opendml.json_files import text as json_text
 from opendml.targets.memory import aligned_bytes
@@ -32,7 +32,7 @@ from opendml.targets.shared_work import share_work
 MAGIC = b"\x93OPENDMLC"
 _VERSION = 3
 _HEAD = struct.Struct("<9s7xQQ32s")
-"""Magic, the version, the bytes of the index, and the SHA-256 of the index, the objects and the checked
+"""Magic, the version, the bytes of the index, and the digest of the index, the objects and the checked
 constants."""
 _PAGE = 4096
 """The model and each constant begin at a multiple of this, so that reading one maps no other."""
@@ -227,9 +227,9 @@ def write_compiled_file(file: BinaryIO, kind: str, model: bytes | memoryview, fo
 
 
 def _digest(index: bytes, parts: Mapping[str, bytes | memoryview]) -> bytes:
-    content = hashlib.sha256(index)
+    content = digest_of(index)
     for name in sorted(parts):
-        content.update(hashlib.sha256(parts[name]).digest())
+        content.update(digest_of(parts[name]).digest())
     return content.digest()
 
 
@@ -261,7 +261,7 @@ def _copied(part: memoryview) -> memoryview:
 
 def constant_key(text: str, identities: tuple[Any, ...]) -> str:
     """Return the key of a packed constant: a digest of how it is made, and of which constants."""
-    return hashlib.sha256(json.dumps([text, _plain(identities)]).encode()).hexdigest()
+    return digest_of(json.dumps([text, _plain(identities)]).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

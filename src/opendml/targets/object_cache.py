@@ -8,7 +8,6 @@ it is not used, and the process compiles all code.
 from __future__ import annotations
 
 import errno
-import hashlib
 import logging
 import os
 import re
@@ -21,6 +20,7 @@ from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
+from opendml.digests import DIGEST_BYTES, digest_of
 from opendml.errors import InvalidArgument
 from opendml.folders import TEMPORARY, Folder
 from opendml.later import later
@@ -28,7 +28,6 @@ from opendml.logs import log
 from opendml.spec.wording import shown
 from opendml.targets.compiled_files import CompiledFile, current_file, recorder
 
-_DIGEST_BYTES = 32
 _LARGEST_OBJECT = 2**28
 """Bytes of an object, at most. Kernels are far smaller. Larger files are not read into memory."""
 _SHARED_SOURCES = ("program", "compiler", "targets/common")
@@ -65,11 +64,11 @@ def compiler_digest(target: str) -> str:
         for name in names
         if name.endswith((".py", ".cuh"))
     ]
-    content, prefix = hashlib.sha256(), len(f"{package}{os.sep}")
+    content, prefix = digest_of(), len(f"{package}{os.sep}")
     for path in sorted(sources):
         content.update(f"{path[prefix:].replace(os.sep, '/')}\0".encode())
         with open(path, "rb", buffering=0) as file:
-            content.update(hashlib.sha256(file.read()).digest())
+            content.update(digest_of(file.read()).digest())
     return content.hexdigest()
 
 
@@ -93,7 +92,7 @@ def sources_stamp() -> str:
                     found.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
                 elif entry.name != "__pycache__" and entry.is_dir():
                     folders.append(entry.path)
-    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
+    return digest_of("\n".join(sorted(found)).encode()).hexdigest()
 
 
 _settings: ContextVar[tuple[Path, int]] = ContextVar("opendml_cache_settings")
@@ -208,7 +207,7 @@ def _read_cached(key: str, kind: str) -> bytes | None:
     except (OSError, MemoryError) as error:
         _warn(error)
         return None
-    digest, code = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    digest, code = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
     whole = _digest(key, code) == digest
     log.debug("from the cache: %s" if whole else "damaged in the cache: %s", key)
     return code if whole else None
@@ -216,7 +215,7 @@ def _read_cached(key: str, kind: str) -> bytes | None:
 
 def numbered_keys(key: str) -> list[str]:
     """Return the keys of the plans for one purpose, which has a key itself."""
-    return [hashlib.sha256(f"{key} {number}".encode()).hexdigest() for number in range(MOST_PLANS)]
+    return [digest_of(f"{key} {number}".encode()).hexdigest() for number in range(MOST_PLANS)]
 
 
 def free_key(key: str, read: Callable[[str], object | None]) -> str:
@@ -282,7 +281,7 @@ def record_file(digest: str) -> None:
 
 def _digest(key: str, code: bytes) -> bytes:
     """Return the digest of a key and its code. With the key, no file can replace another one."""
-    digest = hashlib.sha256(key.encode())
+    digest = digest_of(key.encode())
     digest.update(code)
     return digest.digest()
 

@@ -9,7 +9,6 @@ digests. The `onnx` package and the importer are not imported for a known run.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -26,6 +25,7 @@ import numpy as np
 
 from opendml.across_forks import cached_property, importing
 from opendml.budget import meter
+from opendml.digests import digest_of
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.forms import (
     Dimensions,
@@ -233,7 +233,7 @@ class KnownModel(Locked):
         self._threads = threads
         own = f"{_digest_without_data(content)}\n{circumstances} {threads}"
         text = f"{own}\n{_versions()}\n{backend.circumstances()}"
-        self._key = hashlib.sha256(text.encode()).hexdigest()
+        self._key = digest_of(text.encode()).hexdigest()
         self._base = np.frombuffer(content, np.uint8).ctypes.data
         self._symbols: dict[str, Symbols] | None = None
         """The open dimensions of the inputs; None: the declarations are not known."""
@@ -659,11 +659,11 @@ class KnownModel(Locked):
     def _key_of(self, form: _Form) -> str:
         """Return the key of runs of a form in a bucket."""
         forms, bucket = form
-        return hashlib.sha256(f"{self._key}\n{_forms_to_json(forms)}\n{bucket}".encode()).hexdigest()
+        return digest_of(f"{self._key}\n{_forms_to_json(forms)}\n{bucket}".encode()).hexdigest()
 
     def _graph_key(self, forms: tuple[tuple[str, Form], ...]) -> str:
         """Return the key of graphs of runs with some forms of inputs."""
-        return hashlib.sha256(f"{self._key}\n{_forms_to_json(forms)}\ngraph".encode()).hexdigest()
+        return digest_of(f"{self._key}\n{_forms_to_json(forms)}\ngraph".encode()).hexdigest()
 
     def _known_place(self, array: Array) -> list[Any] | None:
         """Return the place of an array of `_place`, which is found once for all plans that read the array."""
@@ -757,18 +757,18 @@ def identity_to_json(identity: Any) -> Any:
 
 
 def _digest(array: Array) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
+    return digest_of(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
 def _digest_without_data(content: Content) -> str:
     """Return a digest of a model's bytes, but for the data of large initializers; of other bytes, of all."""
-    view, digest, behind = memoryview(content), hashlib.sha256(), 0
+    view, digest, behind = memoryview(content), digest_of(), 0
     try:
         for begin, end in _large_data(view, _DATA_OF_INITIALIZERS):
             digest.update(view[behind:begin])
             behind = end
     except (LookupError, ValueError):
-        digest, behind = hashlib.sha256(), 0
+        digest, behind = digest_of(), 0
     digest.update(view[behind:])
     return digest.hexdigest()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from opendml.digests import digest_of
 from opendml.late_dataclass import dataclass
 from opendml.later import finish
 from opendml.logs import log
@@ -61,7 +61,7 @@ class StoredPlans:
         self._backend, self._trace = backend, trace
         ranges = [(name, each.least, each.greatest) for name, each in trace.dimensions.items()]
         text = f"{backend.circumstances()} {threads}\n{ranges}\n{program_digest(program)}"
-        self._key = hashlib.sha256(text.encode()).hexdigest()
+        self._key = digest_of(text.encode()).hexdigest()
 
     @classmethod
     def of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import struct
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.json_files import text as json_text
 from opendml.json_files.node import JsonNode
@@ -24,6 +24,13 @@ _HEAD = struct.Struct("<8sIIQ32s")
 """Magic, version, zero, bytes of JSON, and the SHA-256 of all that follows the head."""
 _ALIGNMENT = 64
 _MOST_DIMENSIONS = 8
+
+
+def _sha256(content: bytes | memoryview) -> bytes:
+    with importing:
+        import hashlib  # Loads OpenSSL, which processes without saved models need not have.
+
+    return hashlib.sha256(content).digest()
 
 
 class Arrays:
@@ -50,7 +57,7 @@ def packed_file(program: Mapping[str, object], arrays: Arrays) -> bytes:
     text = json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-(_HEAD.size + len(text)) % _ALIGNMENT)
     content = b"".join([text, *arrays.parts])
-    return _HEAD.pack(MAGIC, VERSION, 0, len(text), hashlib.sha256(content).digest()) + content
+    return _HEAD.pack(MAGIC, VERSION, 0, len(text), _sha256(content)) + content
 
 
 def opened_file(data: bytes | memoryview) -> tuple[JsonNode, memoryview]:
@@ -70,7 +77,7 @@ def opened_file(data: bytes | memoryview) -> tuple[JsonNode, memoryview]:
         fix = "save the model again with this version" if version < VERSION else "a newer opendml reads it"
         raise Unsupported(f"a saved model of version {version}; this opendml reads version {VERSION}: {fix}")
     content = memoryview(data)[_HEAD.size :]
-    if size > len(content) or hashlib.sha256(content).digest() != digest:
+    if size > len(content) or _sha256(content) != digest:
         raise InvalidArgument("a damaged saved model: its bytes are not those that were saved")
     try:
         text = bytes(content[:size]).decode()

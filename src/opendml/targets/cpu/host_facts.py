@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
@@ -11,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from opendml.across_forks import compiling, importing
+from opendml.digests import digest_of
 from opendml.late_dataclass import dataclass
 from opendml.logs import log
 from opendml.targets.cpu import llvm_library, object_code
@@ -105,4 +105,4 @@ def _key() -> str | None:
         return None
     processor = [line for line in first if line.split(":")[0].strip() in _PROCESSOR]
     text = f"{processor} {system} {folder} {files}"
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of(text.encode()).hexdigest()

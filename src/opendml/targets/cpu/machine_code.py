@@ -6,7 +6,6 @@ A process that finds all its code in the cache does not import LLVM, which takes
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import itertools
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from opendml.across_forks import compiling
 from opendml.budget import check_time
+from opendml.digests import digest_of
 from opendml.errors import Unsupported
 from opendml.late_dataclass import dataclass
 from opendml.signals import deferred_signals
@@ -205,7 +205,7 @@ def key_of(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _key_in(environment: str, text: str) -> str:
     """Return the key of an object. Each bucket of sizes asks for all kernels of a model again."""
-    return hashlib.sha256(f"{environment}\n{text}".encode()).hexdigest()
+    return digest_of(f"{environment}\n{text}".encode()).hexdigest()
 
 
 def environment() -> str:

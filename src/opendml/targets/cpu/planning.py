@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -25,6 +24,7 @@ from opendml.compiler.stored_kernels import (
     layouts_from_json,
     layouts_to_json,
 )
+from opendml.digests import digest_of
 from opendml.late_dataclass import dataclass
 from opendml.program.program import Program
 from opendml.program.sizes import greatest, hint_of, is_traced
@@ -433,7 +433,7 @@ def _packing_recipe(launch: CpuLaunch, tensors: Mapping[int, PreparedTensor]) ->
         lines.append(f"{len(recipe.constants)} {recipe.text}")
         constants += recipe.constants
     text = "\n".join([*lines, repr(parameters)])
-    return Recipe(hashlib.sha256(text.encode()).hexdigest(), tuple(constants))
+    return Recipe(digest_of(text.encode()).hexdigest(), tuple(constants))
 
 
 def _steady_temporaries(

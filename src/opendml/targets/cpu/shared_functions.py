@@ -6,11 +6,11 @@ of the code of ResNet-50's kernels.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from opendml.digests import digest_of
 from opendml.late_dataclass import dataclass
 from opendml.targets.cpu import ir
 from opendml.targets.cpu.machine import CpuMachine, machine
@@ -71,5 +71,5 @@ def _emitted(_: CpuMachine, triple: str, emit: Callable[..., Any], arguments: tu
     text = str(module)
     types = tuple([each.type for each in function.args])
     module.clear()
-    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    digest = digest_of(text.encode()).hexdigest()[:32]
     return _Emitted(digest, text, types, getattr(made, "scratch_bytes", 0))

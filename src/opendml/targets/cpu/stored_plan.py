@@ -8,7 +8,6 @@ refers to machine code that is gone, is made anew.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 
 from opendml.across_forks import importing
 from opendml.compiler.recipe import Recipe
+from opendml.digests import digest_of
 from opendml.errors import Unsupported
 from opendml.later import finish
 from opendml.logs import log
@@ -64,7 +64,7 @@ def plan_key(program: Program, threads: int | None) -> str:
     """Return the key of a program's plan in the cache, which stands for all that the plan depends on."""
     with importing:
         from opendml.program.digest import program_digest  # A known model has no program.
-    return hashlib.sha256(f"{circumstances()} {threads}\n{program_digest(program)}".encode()).hexdigest()
+    return digest_of(f"{circumstances()} {threads}\n{program_digest(program)}".encode()).hexdigest()
 
 
 def circumstances() -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -10,6 +9,7 @@ from itertools import repeat
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from opendml.digests import digest_of
 from opendml.errors import Unsupported
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.pattern import CudaPattern
@@ -88,7 +88,7 @@ def _cuda_core() -> ModuleType:
 
 def _key(pattern: CudaPattern, architecture: str) -> str:
     """Return the key of the code in the cache."""
-    return hashlib.sha256(f"{_environment()}\n{architecture}\n{pattern.text()}".encode()).hexdigest()
+    return digest_of(f"{_environment()}\n{architecture}\n{pattern.text()}".encode()).hexdigest()
 
 
 @cache
