@@ -29,7 +29,9 @@ from benchmarks.cuda_contraction_peers import torch_call
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.driver import device
-from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
+from opendml.targets.cuda.executable import CudaInstance
+from opendml.targets.cuda.launch import alignments_of
+from opendml.targets.cuda.planning import Scheduler, compiled_program, plan
 from opendml.targets.cuda.schedule import schedule
 from tools.cuda_tiles import schedulers
 from tools.kernel_table import kernel_summary
@@ -78,7 +80,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
     judge = None if peer is None else Judge(peer, sets[0])
     row: dict[str, Any] = {"name": case.name, "floor": floor_seconds(case, copied)}
     for way, scheduler in ways:
-        executable = CudaExecutable(program, scheduler=scheduler)
+        executable = compiled_program(program, scheduler=scheduler)
         calls: list[Call] = []
         for tensors, results in zip(sets, outputs, strict=True):
             instance = executable.instantiate()
@@ -92,9 +94,11 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
         if judge is not None:
             errors[way] = judge.error(first)
         if way == "opendml":
-            patterns = [each.launch.pattern for each in executable._prepared.values()]
-            row["chosen"] = " ".join(map(_described, patterns))
-            row["kernels"] = kernel_summary(program, device().machine).text
+            machine = device().machine
+            kernels = plan(program, machine).kernels.kernels
+            launches = [scheduler(each, machine, alignments_of([each])) for each in kernels]
+            row["chosen"] = " ".join(dict.fromkeys(_described(each.pattern) for each in launches))
+            row["kernels"] = kernel_summary(program, machine).text
     if peer is not None and judge is not None:
         graphs["torch"] = _recorded([partial(peer, *tensors) for tensors in sets])
         errors["torch"] = judge.error(peer(*sets[0]))

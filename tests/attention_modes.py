@@ -10,7 +10,7 @@ import pytest
 
 from opendml.program.program import Program
 from opendml.targets.cpu.backend import CpuBackend
-from opendml.targets.cuda.executable import plan
+from opendml.targets.cuda.planning import plan
 from tests.cuda.compiled import MACHINES
 
 

@@ -23,8 +23,8 @@ import numpy as np
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import driver
-from opendml.targets.cuda.executable import CudaExecutable, Scheduler
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
+from opendml.targets.cuda.planning import Scheduler, compiled_program
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.reference.backend import ReferenceExecutable
 from tools.cuda_case import Case
@@ -46,7 +46,7 @@ def results(case: Case, scheduler: Scheduler = schedule) -> tuple[list[Bytes], l
     ]
     host = [array.copy() for array in (*inputs, *poison)]
     reference = ReferenceExecutable(case.program).instantiate()
-    executable = CudaExecutable(case.program, scheduler=scheduler)
+    executable = compiled_program(case.program, scheduler=scheduler)
     instance = executable.instantiate()
     memory = []
     for number, (array, layout) in enumerate(zip(host, layouts, strict=True)):
@@ -63,7 +63,7 @@ def results(case: Case, scheduler: Scheduler = schedule) -> tuple[list[Bytes], l
     for array, room in zip(poison, memory[first:], strict=True):
         room.read(array.ctypes.data, array.nbytes)
         received.append(array)
-    modes = [prepared.launch.pattern.mode.value for prepared in executable._prepared.values()]
+    modes = [prepared.launch.mode for prepared in executable._prepared.values()]
     return received, host[first:], modes
 
 

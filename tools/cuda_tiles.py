@@ -7,9 +7,9 @@ from functools import partial
 
 from opendml.compiler.kernel import Kernel
 from opendml.program.node import Operation, ordered
-from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
+from opendml.targets.cuda.planning import Scheduler
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_attention import (
     ATTENTION_TILES,

@@ -28,8 +28,8 @@ from opendml.targets.cpu.launch import CpuLaunch as ProcessorLaunch
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.pattern import CpuMode as ProcessorMode
 from opendml.targets.cpu.schedule import schedule as schedule_on_processor
-from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import CudaMachine as Device
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.schedule import schedule as schedule_on_device
 from opendml.targets.planned import Planned
 from tools.machines import DEVICES, PROCESSORS, planned

@@ -8,7 +8,7 @@ from opendml.program.program import Program
 from opendml.targets.cpu import planning as cpu
 from opendml.targets.cpu.machine import CpuMachine as Processor
 from opendml.targets.cpu.machine import assumed
-from opendml.targets.cuda import executable as cuda
+from opendml.targets.cuda import planning as cuda
 from opendml.targets.cuda.machine import CudaMachine as Device
 from opendml.targets.cuda.machine import memory_rate
 from opendml.targets.planned import Planned

@@ -19,11 +19,11 @@ from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
 from opendml.program.program import Program
-from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.kernel_source import kernel_source, own_source, shared_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
+from opendml.targets.cuda.planning import Scheduler
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
 from tools.cuda_case import Case

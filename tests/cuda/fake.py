@@ -191,7 +191,8 @@ def install(monkeypatch: pytest.MonkeyPatch, executable: Any = FakeExecutable) -
     devices = [FakeDevice(0), FakeDevice(1)]
     for device in devices:
         monkeypatch.setitem(driver._devices, device.index, device)
-    monkeypatch.setattr(backend, "CudaExecutable", executable)
+    for name in ("known_executable", "_compiled"):
+        monkeypatch.setattr(backend, name, executable)
     for module in (immediate, streamed_calls):
         monkeypatch.setattr(module, "_plans", Plans())
     success = SimpleNamespace(value=0)

@@ -23,11 +23,11 @@ from opendml.spec import descs
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.targets.cuda.executable import fused
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planning import fused
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_attention import ATTENTION_TILES, AttentionTile
 from opendml.targets.cuda.schedule_chain import is_chained
@@ -241,7 +241,11 @@ def test_maps_lie_behind_the_other_parameters() -> None:
     launch = launch_of()
     parameters = ParameterStruct(launch.pattern)
     content = parameters.pack(launch.values)
-    assert len(content) == parameters.map_offset(2) + MAP_BYTES == parameters.map_offset(0) + 3 * MAP_BYTES
+    assert (
+        len(content)
+        == parameters.layout.map_offset(2) + MAP_BYTES
+        == parameters.layout.map_offset(0) + 3 * MAP_BYTES
+    )
 
 
 @pytest.mark.parametrize("tile", ATTENTION_TILES, ids=str)

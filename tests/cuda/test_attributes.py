@@ -16,9 +16,10 @@ from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
 from opendml.targets.cuda.kernel_source import kernel_source
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.parameters import MEANINGS, ParameterStruct, launch_words, words_of
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES, machine_code
 

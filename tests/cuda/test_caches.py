@@ -12,10 +12,11 @@ import pytest
 import opendml as dml
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
-from opendml.targets.cuda import executable
+from opendml.targets.cuda import executable, planning
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice
 from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.cuda.planning import compiled_program
 from tests.cuda.fake import FakeArray, FakeDevice, install
 from tools.cuda_emulator import COMPILER, emulated
 
@@ -32,7 +33,7 @@ def kernels() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def device(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, CudaExecutable)
+    install(monkeypatch, compiled_program)
 
 
 def cached(*, joined: bool = True) -> dml.Model:
@@ -101,13 +102,13 @@ def test_attention_over_a_cache_needs_no_code_for_new_lengths(monkeypatch: pytes
     y = dml.gemm(dml.activation_softmax1(scores, axes=[3]), values)
     model = graph.compile({"y": y, "present_k": keys, "present_v": values}, device="cuda")
     compiled = list[object]()
-    cubins_of: Any = executable.cubins_of
+    cubins_of: Any = planning.cubins_of
 
     def counted(patterns: Sequence[object], architecture: str) -> Any:
         compiled.extend(patterns)
         return cubins_of(patterns, architecture)
 
-    monkeypatch.setattr(executable, "cubins_of", counted)
+    monkeypatch.setattr(planning, "cubins_of", counted)
     generator = np.random.default_rng(1)
     buffers = generator.standard_normal((2, 1, 2, 80, 16)).astype(np.float32)
     for length in (40, 41, 50, 57):

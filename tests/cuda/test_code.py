@@ -19,12 +19,13 @@ from opendml.program import vector_math
 from opendml.program.functions import select
 from opendml.program.node import FUNCTIONS, Node, rebuild, source
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cuda import compile, executable, narrow_math
+from opendml.targets.cuda import compile, narrow_math, planning
 from opendml.targets.cuda.compile import cubins_of
-from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.expression import CUDA
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.planning import compiled_program
 from opendml.targets.cuda.reciprocal_math import gaussian_error_linear_unit
 from tests.cuda import fake
 from tests.cuda.compiled import CASES, MACHINES, fused, launches
@@ -97,10 +98,10 @@ def test_kernels_are_compiled_side_by_side_each_once(compiled: list[str]) -> Non
     pointwise = islice((each for each in launched if each.mode is CudaMode.POINTWISE), 20)
     first, second, third, *_ = {kernel_source(each): each for each in pointwise}.values()
     patterns = [first, second, first, third]
-    assert cubins_of(patterns, "sm_90a") == codes_of(patterns)
+    assert [each.code for each in cubins_of(patterns, "sm_90a")] == codes_of(patterns)
     assert sorted(compiled) == sorted(map(kernel_source, (first, second, third)))
     # Nothing is left to wait for others.
-    assert cubins_of([third, first], "sm_90a") == codes_of([third, first])
+    assert [each.code for each in cubins_of([third, first], "sm_90a")] == codes_of([third, first])
     assert len(compiled) == TOGETHER
 
 
@@ -114,10 +115,10 @@ def test_each_kernel_of_a_program_gets_its_code(compiled: list[str], monkeypatch
         if len(fused(case).kernels) == TOGETHER
         and len({kernel_source(each.pattern) for each in launches(case, MACHINES[90])}) == TOGETHER
     )
-    executable = CudaExecutable(case.program)
+    executable = compiled_program(case.program)
     prepared = [executable.prepare(number, alignments) for number, alignments in executable._prepared]
-    assert len(prepared) == len(executable.kernels) == len(compiled) == TOGETHER
-    assert [each.function for each in prepared] == codes_of([each.launch.pattern for each in prepared])
+    assert len(prepared) == len(executable.parts.groups) == len(compiled) == TOGETHER
+    assert sorted(each.function.decode().partition("\n")[2] for each in prepared) == sorted(compiled)
 
 
 def test_a_dispatch_does_not_wait_while_another_thread_compiles(
@@ -126,19 +127,20 @@ def test_a_dispatch_does_not_wait_while_another_thread_compiles(
     fake.install(monkeypatch)
     monkeypatch.setattr(fake.FakeDevice, "machine", MACHINES[90], raising=False)
     monkeypatch.setattr(fake.FakeDevice, "function", lambda self, code, shared: code, raising=False)
-    monkeypatch.setattr(executable, "cubins_of", lambda patterns, architecture: [b""] * len(patterns))
-    made = CudaExecutable(CASES[0].program)
+    empty = Cubin("", b"")
+    monkeypatch.setattr(planning, "cubins_of", lambda patterns, architecture: [empty] * len(patterns))
+    made = compiled_program(CASES[0].program)
     begun, may_end = threading.Event(), threading.Event()
 
-    def slow(patterns: list[CudaPattern], architecture: str) -> list[bytes]:
+    def slow(patterns: list[CudaPattern], architecture: str) -> list[Cubin]:
         begun.set()
         assert may_end.wait(60)
-        return [b""] * len(patterns)
+        return [empty] * len(patterns)
 
     (number, aligned), *_ = made._prepared
-    monkeypatch.setattr(executable, "cubins_of", slow)
+    monkeypatch.setattr(planning, "cubins_of", slow)
     with ThreadPoolExecutor() as threads:
-        new = [threads.submit(made.prepare, number, (4,) * len(aligned)) for _ in range(2)]
+        new = [threads.submit(made.prepare, number, (2,) * len(aligned)) for _ in range(2)]
         try:
             assert begun.wait(60)
             known = threads.submit(made.prepare, number, aligned)

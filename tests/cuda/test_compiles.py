@@ -12,8 +12,8 @@ import pytest
 
 from opendml.targets.cuda.kernel_source import kernel_source, own_source
 from opendml.targets.cuda.launch import CudaLaunch
-from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planned_launch import magic
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES
 from opendml.targets.cuda.schedule_contraction import TILES
 from opendml.targets.cuda.warpgroup_tile import PARTS_TILES, WARPGROUP_TILES

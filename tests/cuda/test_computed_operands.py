@@ -14,10 +14,10 @@ from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.program import Program
-from opendml.targets.cuda import executable, stored_operands
-from opendml.targets.cuda.executable import plan
+from opendml.targets.cuda import planning, stored_operands
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planning import plan
 from opendml.targets.cuda.schedule_chain import ChainShape
 from opendml.targets.cuda.schedule_contraction import TILES, Shape
 from tests.cuda.compiled import MACHINES, aligned
@@ -226,7 +226,7 @@ CASES = {case.name: case for case in operand_cases()}
     ],
 )
 def test_tiles_compute_what_the_reference_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executable, "stored_operands", lambda machine, kernel: ())
+    monkeypatch.setattr(planning, "stored_operands", lambda machine, kernel: ())
     tile = next(each for each in TILES if each.mode is CudaMode.MMA and each.rows == 64)
     with emulated():
         error, modes = worst_of(CASES[name], partial(in_tiles, tile, 1))
@@ -247,10 +247,10 @@ def any_computed(_: CudaMachine, kernel: Kernel) -> Sequence[Node]:
 @needs_compiler
 @pytest.mark.parametrize("operands", ["gelu(x^T) tanh(W)", "x W^T of uint8 in blocks"])
 def test_stored_operands_give_what_the_reference_does(operands: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executable, "stored_operands", any_computed)
+    monkeypatch.setattr(planning, "stored_operands", any_computed)
     case = Case(operands, product_with(operands, "FLOAT16", 40, 72, 64), deviation=1.0, absolute=2e-3)
     with emulated():
-        error, modes = worst_of(case, executable.schedule)
+        error, modes = worst_of(case, planning.schedule)
     assert modes.count("pointwise") == (2 if "gelu" in operands else 1)
     assert error <= 1
 
@@ -265,9 +265,9 @@ def test_an_operand_of_several_products_is_stored_once() -> None:
 
 @needs_compiler
 def test_stored_operands_of_attention_give_what_the_reference_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executable, "stored_operands", any_computed)
+    monkeypatch.setattr(planning, "stored_operands", any_computed)
     case = Case("", attention_with_bias(1, 40, 32, stacked="qkv"), deviation=0.5, absolute=2e-4)
     with emulated():
-        error, modes = worst_of(case, executable.schedule)
+        error, modes = worst_of(case, planning.schedule)
     assert sorted(modes) == ["pointwise", "wgmma_chain"]
     assert error <= 1

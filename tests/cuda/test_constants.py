@@ -12,9 +12,11 @@ from opendml.compiler.kernel import Kernel
 from opendml.program.node import Operation, apply, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cuda import driver, executable
+from opendml.targets.cuda import driver, executable, planning
+from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.cuda.machine import CudaMachine
+from opendml.targets.cuda.planning import compiled_program
 from opendml.targets.kept import addresses_within, kept_bytes
 from tests.cuda import fake
 from tests.programs import initialize
@@ -33,15 +35,17 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
     fake.install(monkeypatch)
     monkeypatch.setattr(fake.FakeDevice, "is_current", True, raising=False)
     monkeypatch.setattr(fake.FakeDevice, "machine", CudaMachine(90, 132, 228 * 1024), raising=False)
-    monkeypatch.setattr(CudaExecutable, "_prepare", lambda *_: None)
+    monkeypatch.setattr(CudaExecutable, "prepare", lambda *_: None)
+    monkeypatch.setattr(planning, "cubins_of", lambda patterns, _: [Cubin("", b"")] * len(patterns))
     log: Launched = []
 
     class Binding:
         scratch_bytes = 0
         gains_early = False
 
-        def __init__(self, owner: CudaExecutable, numbers: tuple[int, ...]) -> None:
-            self._kernel = owner.kernels[numbers[0]]
+        def __init__(self, owner: CudaExecutable, number: int) -> None:
+            others: Any = owner.parts.others
+            self._kernel = others._kernels[owner.parts.groups[number][0]][0]
             accesses = (*self._kernel.loads, *self._kernel.stores)
             self.buffers = {each.buffer for each in accesses if each.buffer is not None}
 
@@ -61,7 +65,7 @@ def test_constants_are_prepared_in_one_run_and_read_from_memory_that_stays(launc
     """The root of the scale is computed once; the bias is copied."""
     layouts = tuple(packed(each.type, each.sizes) for each in (X, SCALE, BIAS))
     result = X * apply(Operation.SQUARE_ROOT, SCALE) + BIAS
-    program = CudaExecutable(Program(layouts, (layouts[0],), (result,), frozenset({1, 2})))
+    program = compiled_program(Program(layouts, (layouts[0],), (result,), frozenset({1, 2})))
     assert kept_bytes(program.kept) == 512
     scale, bias = (np.full(8, number, np.float32) for number in (4, 5))
     memory: Any = driver.device(0).allocate(512)
@@ -86,7 +90,7 @@ def test_constants_are_prepared_in_one_run_and_read_from_memory_that_stays(launc
 
 def test_programs_without_constants_keep_nothing(launched: Launched) -> None:
     layout = packed(F32, SIZES)
-    program = CudaExecutable(Program((layout,), (layout,), (X * 2.0,)))
+    program = compiled_program(Program((layout,), (layout,), (X * 2.0,)))
     assert not program.kept
     program.instantiate().dispatch()
     assert len(launched) == 1

@@ -16,10 +16,11 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, padded, reshaped, view
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.executable import _signed, plan
+from opendml.targets.cuda.executable import _signed
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.planning import plan
 from opendml.targets.cuda.schedule import _reductions_of_product, schedule
 from opendml.targets.cuda.schedule_contraction import TILES, CudaProductQuery, Shape, Tile, estimates
 from tests.cuda.compiled import CASES, MACHINES, aligned

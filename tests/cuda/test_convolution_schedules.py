@@ -28,12 +28,12 @@ from opendml.targets.common.forms import Memo
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
-from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.cuda.image_layouts import _Images
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planning import compiled_program
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import CudaTileChoice, Shape, estimates
 from opendml.targets.cuda.schedule_warpgroups import ConvolutionShape, PartConvolutionShape
@@ -648,8 +648,8 @@ def test_copies_of_constant_weights_are_made_once_at_initialization(monkeypatch:
         reference.bind(buffer, array.ctypes.data)
     reference.dispatch()
     with emulated():
-        executable = CudaExecutable(program)
-        assert len(executable.kernels) == 3
+        executable = compiled_program(program)
+        assert len(executable.parts.accesses) == 3
         kept = np.zeros(kept_bytes(executable.kept) + 256, np.uint8)
         begin = -(-kept.ctypes.data // 256) * 256
         addresses = addresses_within(executable.kept, begin)

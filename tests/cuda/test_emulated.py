@@ -33,17 +33,13 @@ from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.common.candidates import Decision
-from opendml.targets.cuda import kernel_source, rolled_windows
-from opendml.targets.cuda.executable import (
-    CudaExecutable,
-    CudaTracedProgram,
-    PreparedLaunch,
-    Scheduler,
-    plan,
-)
+from opendml.targets.cuda import kernel_source, planning, rolled_windows
+from opendml.targets.cuda.cubins import Cubin
+from opendml.targets.cuda.executable import PreparedLaunch
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
+from opendml.targets.cuda.planning import CudaTracedProgram, Scheduler, compiled_program, plan
 from opendml.targets.cuda.schedule import schedule, table_of
 from opendml.targets.cuda.schedule_contraction import TILES, CudaProductQuery
 from opendml.targets.cuda.schedule_depthwise import DEPTHWISE
@@ -158,7 +154,7 @@ def test_maps_of_the_copy_engine_follow_what_is_bound(chosen: Chosen) -> None:
     """One instance, bound twice: the second time to tensors elsewhere."""
     case, scheduler = next(run for run in chosen[CudaMode.WGMMA] if _is_packed(run[0].program))
     with emulated():
-        instance = CudaExecutable(case.program, scheduler=scheduler).instantiate()
+        instance = compiled_program(case.program, scheduler=scheduler).instantiate()
         reference = ReferenceExecutable(case.program).instantiate()
         for seed in range(2):
             generator = np.random.default_rng(seed)
@@ -207,7 +203,7 @@ def test_kernels_let_a_product_begin_but_no_other_kernel() -> None:
     doubled = convert(reshaped(total, (64, 64)), ScalarType.FLOAT16)
     elements = convert(x + 1, ScalarType.FLOAT16)
     with emulated():
-        instance = CudaExecutable(program(elements, doubled)).instantiate()
+        instance = compiled_program(program(elements, doubled)).instantiate()
         room = np.zeros((4, 64 * 64 + 8), np.float16)
         for number, array in enumerate((*arrays, *room[2:])):
             instance.bind(number, array.ctypes.data)
@@ -225,14 +221,18 @@ def test_kernels_let_a_product_begin_but_no_other_kernel() -> None:
     np.testing.assert_allclose(room[3, : 64 * 64].reshape(64, 64), exact, rtol=5e-3, atol=0.1)
 
 
-def test_grids_that_would_crowd_on_some_multiprocessors_gain_nothing_early(chosen: Chosen) -> None:
+def test_grids_that_would_crowd_on_some_multiprocessors_gain_nothing_early(
+    chosen: Chosen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "cubins_of", lambda patterns, _: [Cubin("", b"")] * len(patterns))
     case, scheduler = chosen[CudaMode.WGMMA][0]
     launch = next(each for each in _launches(case, scheduler) if each.pattern.mode is CudaMode.WGMMA)
     machine = replace(MACHINE, multiprocessors=132)
     owner: Any = SimpleNamespace(machine=machine, current=nullcontext, function=lambda *_: None)
 
     def prepared(grid: int) -> PreparedLaunch:
-        return PreparedLaunch(replace(launch, grid=grid, shared_bytes=1000), b"", owner)
+        (planned,) = planning._planned([(replace(launch, grid=grid, shared_bytes=1000), ())], machine)
+        return PreparedLaunch(planned, owner)
 
     gains = {grid: prepared(grid).gains_early for grid in (1, 66, 67, 80, 92, 93, 132, 264)}
     assert [grid for grid, gain in gains.items() if not gain] == [67, 80, 92]
@@ -243,9 +243,9 @@ def test_grids_that_would_crowd_on_some_multiprocessors_gain_nothing_early(chose
 
 def _mode_and_word(binding: Any) -> tuple[CudaMode, int]:
     """Return the mode of a launch, and whether it lets the next one begin."""
-    prepared = binding._executable.prepare(binding.numbers[0], binding._alignments)
-    place = 8 * prepared.parameters.words.index("lets_next_begin")
-    return prepared.launch.pattern.mode, int.from_bytes(binding._content[place : place + 8], "little")
+    launch = binding._executable.prepare(binding._number, binding._alignments).launch
+    place = 8 * launch.layout.lets_next_begin
+    return CudaMode(launch.mode), int.from_bytes(binding._content[place : place + 8], "little")
 
 
 def test_products_of_few_rows_that_read_the_same_share_a_launch() -> None:
@@ -260,13 +260,13 @@ def test_products_of_few_rows_that_read_the_same_share_a_launch() -> None:
     columns = reshaped(convert(source(1, ScalarType.FLOAT16, (64, 128)), ScalarType.FLOAT32), (1, 128, 64))
     results.append(convert(contraction(second, columns, (2,)), ScalarType.FLOAT16))
     with emulated():
-        executable = CudaExecutable(program(*results))
+        executable = compiled_program(program(*results))
         instance = executable.instantiate()
         outputs = [np.zeros(result.sizes, np.float16) for result in results]
         for number, array in enumerate((*arrays, *outputs)):
             instance.bind(number, array.ctypes.data)
         instance.dispatch()
-        assert [binding.numbers for binding in instance._bindings] == [(0, 1, 2), (3,)]
+        assert [tuple(binding.kernels) for binding in instance._bindings] == [(0, 1, 2), (3,)]
     for found, exact in zip(outputs, evaluate(results, arrays), strict=True):
         np.testing.assert_allclose(found, exact, rtol=5e-3, atol=0.1)
 
@@ -339,7 +339,7 @@ def test_a_depthwise_convolution_with_channels_last_serves_traced_sizes(
         with trace.within({name: Dimension(hints[name], 2, 64) for name in hints}) as guards:
             executable = CudaTracedProgram(program).compile()
         assert executable is not None
-        assert [each.launch.pattern.mode for each in executable._traced] == [CudaMode.DEPTHWISE]
+        assert [each.mode for each in executable.parts.launches] == [CudaMode.DEPTHWISE.value]
         for sizes in (hints | {"batch": 3, "length": 17}, hints | {"length": 8}):
             values = Conditions(guards, executable.sizes).values(sizes)
             assert values is not None
@@ -371,7 +371,7 @@ def test_numbers_that_have_no_parts_are_multiplied_as_they_are(turned: tuple[boo
     given = program(matrix_product(ScalarType.FLOAT32, (68, 72, 40), *turned))
     with emulated():
         tile = next(each for each in PARTS_TILES if each.rows == each.columns == 64)
-        instance = CudaExecutable(given, scheduler=partial(in_tiles, tile, 1)).instantiate()
+        instance = compiled_program(given, scheduler=partial(in_tiles, tile, 1)).instantiate()
         factors = [
             np.ascontiguousarray(each.T if is_turned else each)
             for each, is_turned in zip((a, b), turned, strict=True)
@@ -416,7 +416,7 @@ def test_tensor_cores_multiply_all_numbers_of_bfloat16() -> None:
     found = np.empty_like(c)
     tile = next(each for each in TILES if each.mode is CudaMode.MMA and each.rows == 64)
     with emulated():
-        instance = CudaExecutable(given, scheduler=partial(in_tiles, tile, 1)).instantiate()
+        instance = compiled_program(given, scheduler=partial(in_tiles, tile, 1)).instantiate()
         for number, tensor in enumerate((a, b, c, found)):
             instance.bind(number, tensor.ctypes.data)
         instance.dispatch()
@@ -457,7 +457,7 @@ def test_swish_of_bfloat16_is_rounded_once_for_all_numbers() -> None:
     x = convert(source(0, ScalarType.BFLOAT16, bits.shape), ScalarType.FLOAT32)
     result = apply(Operation.ROUND, swish(x, sigmoid_input_scale=1.0))
     with emulated():
-        executable = CudaExecutable(carried(program(convert(result, ScalarType.BFLOAT16))))
+        executable = compiled_program(carried(program(convert(result, ScalarType.BFLOAT16))))
         instance = executable.instantiate()
         for number, array in enumerate((bits, found)):
             instance.bind(number, array.ctypes.data)

@@ -18,8 +18,9 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda import executable
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
-from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
+from opendml.targets.cuda.executable import CudaExecutable, CudaInstance
 from opendml.targets.cuda.launcher import CapturedLaunches
+from opendml.targets.cuda.planning import Scheduler, compiled_program
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
 from tools.cuda_check import results, worst_error
@@ -42,7 +43,7 @@ def gpu() -> CudaDevice:
 def relu() -> CudaExecutable:
     """RELU of SIZES."""
     tensor = TensorDesc(TensorDataType.FLOAT32, SIZES)
-    return CudaExecutable(program_of(descs.ActivationRelu(tensor, tensor)))
+    return compiled_program(program_of(descs.ActivationRelu(tensor, tensor)))
 
 
 def random_array() -> Array:
@@ -91,7 +92,7 @@ def test_nan_and_infinity_stay_in_their_group(gpu: CudaDevice) -> None:
     desc = descs.MeanVarianceNormalization1(
         tensor, None, None, tensor, axes=[2], normalize_variance=True, epsilon=1e-5
     )
-    instance = CudaExecutable(program_of(desc)).instantiate()
+    instance = compiled_program(program_of(desc)).instantiate()
     source, target = upload(values, gpu), upload(values, gpu)
     instance.bind(0, source.memory.address)
     instance.bind(1, target.memory.address)
@@ -135,7 +136,7 @@ def there_and_back(arrays: list[DeviceArray]) -> list[CudaInstance]:
     instances = []
     for kernel in kernels:
         for source, target in (arrays, arrays[::-1]):
-            instance = CudaExecutable(program_of(kernel)).instantiate()
+            instance = compiled_program(program_of(kernel)).instantiate()
             instance.bind(0, source.memory.address)
             instance.bind(1, target.memory.address)
             instances.append(instance)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,7 @@ import onnx
 from opendml import onnx as ort
 from opendml.targets.cuda.driver import CudaDevice
 from opendml.targets.cuda.memory import Memory
+from opendml.targets.object_cache import PLANS_VARIABLE
 from tests.onnx.models import Array
 from tests.onnx.test_caches import HEADS, SIZE, attended, model_of, tensors
 
@@ -139,3 +144,41 @@ def test_a_number_on_the_device_decides_what_runs() -> None:
         binding.bind_output("y", "cuda", 0, np.float32, [size], y.data_ptr())
         session.run_with_iobinding(binding)
         torch.testing.assert_close(y, -x if rate == 16000 else x + x, rtol=0, atol=0)
+
+
+KNOWN = """
+import sys
+import numpy as np, opendml as dml
+x = np.linspace(-1, 1, int(sys.argv[2]) * 48, dtype=np.float32).reshape(-1, 48)
+print(dml.onnx.load(sys.argv[1], "cuda")(x)["y"].tobytes().hex())
+names = "onnx", "cuda.core", "opendml.compiler.fuse", "opendml.targets.cuda.schedule"
+print([name for name in names if name in sys.modules])
+"""
+
+
+def test_a_known_model_is_neither_parsed_nor_compiled(tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 20]>
+    g (float[n, 48] x) => (float[n, 40] y) { h = MatMul (x, w) y = Softmax (h) }"""
+    model, w = onnx.parser.parse_model(text), np.random.default_rng(1).standard_normal((48, 40), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(w, "w"))
+    onnx.save(model, tmp_path / "model.onnx")
+    env = os.environ | {"OPENDML_CACHE_DIRECTORY": str(tmp_path / "cache"), PLANS_VARIABLE: "1"}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", KNOWN, str(tmp_path / "model.onnx"), size],
+            env=env,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        ).stdout.splitlines()
+        for size in ("9", "9", "14")
+    ]
+    assert [names for _, names in found[1:]] == ["[]", "[]"]
+    assert "onnx" in found[0][1]
+    assert found[0][0] == found[1][0]
+    for (content, _), size in zip(found, (9, 9, 14), strict=True):
+        x = np.linspace(-1, 1, size * 48, dtype=np.float32).reshape(-1, 48).astype(np.float64)
+        powers = np.exp(x @ w)
+        y = np.frombuffer(bytes.fromhex(content), np.float32).reshape(size, 40)
+        np.testing.assert_allclose(y, powers / powers.sum(axis=1, keepdims=True), rtol=1e-4)

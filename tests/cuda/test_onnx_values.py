@@ -15,7 +15,7 @@ import onnx
 import opendml as dml
 from opendml import onnx as ort
 from opendml.targets.cuda.device_array import DeviceArray
-from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.cuda.planning import compiled_program
 from tests.cuda.fake import FakeArray, FakeDevice, FakeMemory, install
 from tests.onnx.models import Array
 from tests.onnx.test_caches import HEADS, SIZE, attended, model_of, tensors
@@ -61,7 +61,7 @@ class Copies:
 
 @pytest.fixture(autouse=True)
 def copies(monkeypatch: pytest.MonkeyPatch) -> Copies:
-    devices = install(monkeypatch, CudaExecutable)
+    devices = install(monkeypatch, compiled_program)
     return Copies(devices[0], monkeypatch)
 
 

@@ -20,9 +20,9 @@ from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.program import program_of
 from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.targets.cuda.executable import CudaExecutable, plan
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
+from opendml.targets.cuda.planning import compiled_program, plan
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES
 from tools.cuda_emulator import COMPILER, emulated
@@ -227,7 +227,7 @@ def test_scaled_products_with_a_scaled_addend_are_those_of_float64(capability: i
         def scheduled(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
             return schedule(kernel, MACHINES[capability], alignments)
 
-        instance = CudaExecutable(program, scheduler=scheduled).instantiate()
+        instance = compiled_program(program, scheduler=scheduled).instantiate()
         for number, array in enumerate((a, b, row, y)):
             instance.bind(number, array.ctypes.data)
         instance.dispatch()

@@ -26,11 +26,11 @@ from opendml.spec import descs
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda import kernel_source, tensor_map
-from opendml.targets.cuda.executable import plan
 from opendml.targets.cuda.kernel_source import file_text, printed
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planning import plan
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import Shape
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupShape, warpgroup_tiles
@@ -399,7 +399,7 @@ def test_maps_lie_behind_the_other_parameters_where_the_copy_engine_finds_them()
     launch = launch_in(WARPGROUP_TILES[0], half_product((512, 512, 512)))
     parameters = ParameterStruct(launch.pattern)
     content = parameters.pack(launch.values)
-    offsets = [parameters.map_offset(number) for number in range(2)]
+    offsets = [parameters.layout.map_offset(number) for number in range(2)]
     assert [offset % MAP_ALIGNMENT for offset in offsets] == [0, 0]
     assert len(content) == offsets[1] + MAP_BYTES == offsets[0] + 2 * MAP_BYTES
     assert content[offsets[0] :] == bytes(2 * MAP_BYTES)

@@ -19,8 +19,8 @@ from opendml.runtime.explain.wording import bytes_text, count_text, share_text, 
 from opendml.runtime.program import program_of
 from opendml.targets.cuda import driver as cuda_driver
 from opendml.targets.cuda.driver import CudaDevice
-from opendml.targets.cuda.executable import plan
 from opendml.targets.cuda.machine import CudaMachine
+from opendml.targets.cuda.planning import plan
 from tests.cuda.fake_driver import FakeDriver, Result
 
 FLOAT32 = dml.FLOAT32

@@ -24,8 +24,8 @@ from opendml.frontends import dxdispatch
 from opendml.program.program import Program
 from opendml.serialized import SerializedGraph, SerializedNode
 from opendml.targets.cpu.planning import plan as cpu_plan
-from opendml.targets.cuda.executable import plan as cuda_plan
 from opendml.targets.cuda.machine import CudaMachine
+from opendml.targets.cuda.planning import plan as cuda_plan
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 

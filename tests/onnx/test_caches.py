@@ -21,7 +21,7 @@ from opendml.program.program import Program
 from opendml.runtime.graphs.traced_model import TracedModel
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cpu.planning import CpuTracedProgram
-from opendml.targets.cuda.executable import fused
+from opendml.targets.cuda.planning import fused
 from tests.cuda.compiled import MACHINES
 from tests.onnx.models import Array
 

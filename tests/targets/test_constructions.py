@@ -22,7 +22,7 @@ from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.launch import innermost_loop_of
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import schedule as cuda
-from opendml.targets.cuda.executable import fused
+from opendml.targets.cuda.planning import fused
 from opendml.targets.cuda.traced_launches import TracedLaunches
 from tests.plans import NETWORKS, traced_program
 from tools.machines import DEVICES, PROCESSORS
@@ -136,7 +136,8 @@ def test_launches_of_traced_graphs_are_those_of_exact_ones(make: Any, type: str,
     with trace.within(ranges) as guards:
         kernels = fused(program, device).kernels
         found = [(kernel, hinted(kernel), [16] * len(kernel.accesses)) for kernel in kernels]
-        launches = [each.launch for _, each in TracedLaunches(device).of(kernels)]
+        of_forms = TracedLaunches(device).of(kernels)
+        launches = [launch.bound(kernel.binding) for kernel, launch, _ in of_forms]
     meets, count, random = Conditions(guards), 0, Random(1)
     for number in range(40):
         step = 1 + number % 2 * 7
@@ -171,9 +172,10 @@ def test_launches_of_another_bucket_are_those_that_a_bucket_constructs(
             own = TracedLaunches(device).of(kernels)
         # All comparisons of a launch are guards of each bucket that uses it.
         assert {str(each) for each in own_guards} <= {str(each) for each in guards}
-        for (_, launch), (_, constructed) in zip(found, own, strict=True):
-            assert patterns(launch.launch) == patterns(constructed.launch)
-            assert plain(launch.launch, hints) == plain(constructed.launch, hints)
+        for (kernel, launch, _), (_, constructed, _) in zip(found, own, strict=True):
+            assert patterns(launch) == patterns(constructed)
+            bound, binding = constructed.bound(kernel.binding), kernel.binding
+            assert plain(launch.bound(binding), hints) == plain(bound, hints)
             reused += id(launch) in before
-        before |= {id(launch) for _, launch in found}
+        before |= {id(launch) for _, launch, _ in found}
     assert reused

@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from opendml.targets.cuda import driver, executable
+from opendml.targets.cuda import driver, executable, planning, stored_plan
 from opendml.targets.cuda.attention_source import products_of_attention
+from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
-from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, CudaMode, CudaPattern
+from opendml.targets.cuda.planned_launch import PlannedLaunch
 from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
 from opendml.targets.cuda.warpgroup_source import BytesPrinter, PartsPrinter, WarpgroupPrinter
 from opendml.targets.memory import HostMemory
@@ -62,7 +63,10 @@ def emulated() -> Iterator[None]:
     with (
         mock.patch.object(driver, "device", device.device),
         mock.patch.object(executable, "device", device.device),
-        mock.patch.object(executable, "cubins_of", device.libraries_of),
+        mock.patch.object(planning, "device", device.device),
+        mock.patch.object(stored_plan, "device", device.device),
+        mock.patch.object(planning, "cubins_of", device.libraries_of),
+        mock.patch.object(stored_plan, "cubins_of_keys", device.libraries_of_keys),
         mock.patch.object(executable, "launcher", _launcher),
         mock.patch.object(executable, "scratch", _scratch),
         mock.patch.object(executable, "EncodedMap", _EncodedMap),
@@ -93,23 +97,31 @@ class _Device:
     """What executables need of a device; its code is the path of a library."""
 
     machine, stream, index, is_current = MACHINE, 0, 0, True
+    name, driver_version = "emulated", 0
 
     def device(self, index: int = 0) -> _Device:
         """This one, which is all."""
         return self
 
-    def libraries_of(self, patterns: Sequence[CudaPattern], architecture: str) -> list[bytes]:
-        """The paths of the compiled kernels."""
+    def libraries_of(self, patterns: Sequence[CudaPattern], architecture: str) -> list[Cubin]:
+        """The names and the paths of the compiled kernels, with the blocks of a cluster."""
         return list(map(self._library_of, patterns))
 
-    def _library_of(self, pattern: CudaPattern) -> bytes:
-        source = _source(pattern)
-        library = _libraries() / f"{hashlib.sha256(source.encode()).hexdigest()}.so"
+    def libraries_of_keys(self, keys: Sequence[str]) -> list[Cubin] | None:
+        """The kernels of names. None: some are not compiled."""
+        found = [Cubin(key, str(_libraries() / f"{key}.so").encode()) for key in keys]
+        return found if all(Path(each.code.decode()).exists() for each in found) else None
+
+    def _library_of(self, pattern: CudaPattern) -> Cubin:
+        source, constants = _source(pattern), dict(pattern.constants)
+        cluster = math.prod(constants.get(name, 1) for name in ("CLUSTER", "CLUSTER_ACROSS", "SLICES"))
+        key = f"{hashlib.sha256(source.encode()).hexdigest()}-{cluster}"
+        library = _libraries() / f"{key}.so"
         if not library.exists():
             written = library.with_suffix(".cpp")
             written.write_text(source, "utf-8")
             _compile(written, library)
-        return str(library).encode()
+        return Cubin(key, str(library).encode())
 
     def function(self, code: bytes, shared_bytes: int) -> _Function:
         """The kernel of a library."""
@@ -199,11 +211,10 @@ class _Function:
 
 
 def _launcher(
-    function: _Function, launch: CudaLaunch, content: Any, stream: int, early: bool, described: object
+    function: _Function, launch: PlannedLaunch, content: Any, stream: int, early: bool, described: object
 ) -> Callable[[], None]:
     parameters = ctypes.c_void_p(ctypes.addressof(content))
-    constants = dict(launch.pattern.constants)
-    cluster = math.prod(constants.get(name, 1) for name in ("CLUSTER", "CLUSTER_ACROSS", "SLICES"))
+    cluster = int(launch.cubin.key.rpartition("-")[2])
 
     def blocks(run: Any, begin: int, end: int) -> threading.Thread:
         size = launch.grid, launch.kernels

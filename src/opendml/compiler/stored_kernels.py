@@ -23,7 +23,7 @@ from opendml.program.node import (
     View,
     ordered,
 )
-from opendml.program.program import Layout
+from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
 
 _NOT_A_NUMBER = "NaN"
@@ -43,6 +43,33 @@ def layouts_from_json(data: Sequence[Any], read: Callable[[Any], Any]) -> tuple[
         Layout(ScalarType[type], tuple(map(read, sizes)), tuple(map(read, strides)))
         for type, sizes, strides in data
     ])  # fmt: skip
+
+
+def program_to_json(
+    program: Program, kernels: KernelProgram, written: Callable[[Any], Any]
+) -> dict[str, Any]:
+    """Return the kernels of a program as JSON, with its layouts, and the constants that they read.
+
+    The other arguments and errors are those of `kernels_to_json`.
+    """
+    every = (*kernels.kernels, *kernels.initializers)
+    read = {access.buffer for kernel in every for access in kernel.loads}
+    return {
+        "inputs": layouts_to_json(program.inputs, written),
+        "outputs": layouts_to_json(program.outputs, written),
+        "constants": sorted(program.constants & read),
+        "kernels": kernels_to_json(kernels, written),
+    }
+
+
+def program_from_json(data: dict[str, Any], read: Callable[[Any], Any]) -> tuple[Program, KernelProgram]:
+    """Return the layouts and constants of a program, without its results, and its kernels.
+
+    The arguments and errors are those of `kernels_from_json`.
+    """
+    inputs, outputs = (layouts_from_json(data[each], read) for each in ("inputs", "outputs"))
+    program = Program(inputs, outputs, (), frozenset(map(int, data["constants"])))
+    return program, kernels_from_json(data["kernels"], read)
 
 
 def kernels_to_json(kernels: KernelProgram, written: Callable[[Any], Any]) -> dict[str, Any]:

@@ -53,6 +53,8 @@ class DeviceBackend(ABC):
     """True if programs with traced sizes can be compiled (`traced`)."""
     keeps_plans: ClassVar[bool] = False
     """True if executables can be stored (`stored`)."""
+    maps_constants: ClassVar[bool] = False
+    """True if prepared constants may lie in a compiled file, of which programs read them."""
     joins_units: ClassVar[bool] = False
     """True if plans serve dimensions of 1 too, if their graphs were traced for larger ones."""
     hint_multiple: ClassVar[int] = 1

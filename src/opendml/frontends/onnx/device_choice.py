@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from opendml.across_forks import cached_property, importing
 from opendml.late_dataclass import dataclass
+from opendml.targets.backend import DeviceBackend
+from opendml.targets.registry import backend_of
 
 if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device
@@ -22,6 +24,11 @@ class DeviceChoice:
     kind: str
     threads: int | None
     _debug: ClassVar[None] = None  # As of a Device without a debug callback.
+
+    @property
+    def _backend(self) -> DeviceBackend:
+        """The backend of the device, as a Device has it."""
+        return backend_of(self.kind)
 
     @cached_property
     def device(self) -> Device:

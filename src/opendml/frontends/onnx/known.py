@@ -58,6 +58,7 @@ from opendml.program.buckets import Bucket, bucket_of
 from opendml.runtime.graphs.plan_maker import PlanMaker, note_sizes
 from opendml.runtime.graphs.shared import kept_memory
 from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
+from opendml.targets.backend import DeviceBackend, StreamBackend
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file, recorder
 from opendml.targets.memory import address_of
 from opendml.targets.object_cache import (
@@ -77,7 +78,6 @@ from opendml.targets.shared_work import share_work
 if TYPE_CHECKING:
     from opendml.frontends.onnx.known_graphs import GraphToWrite, KnownGraph
     from opendml.runtime.graphs.model_cache import ModelCache
-    from opendml.targets.backend import DeviceBackend
     from opendml.targets.executable import Executable, TracedExecutable
 
 Array = np.ndarray[Any, Any]
@@ -172,16 +172,15 @@ def known_model(
     """Return the files in the cache about a model, the mapped file of the model, its name for errors, and its
     bytes. In a compiled file these are a part.
 
-    There are none for models that are parsed already, for other devices than processors, and for a device
-    that shows intermediate values.
+    There are none for models that are parsed already, for devices that keep no plans, and for a device that
+    shows intermediate values.
     """
     weights, name = Weights(), "model"
     content: Content | None = None
-    kind, threads, debug = "cpu", None, None
+    threads, debug = None, None
+    backend = backend_of(device if isinstance(device, str) else "cpu")
     if device is not None and not isinstance(device, str):
-        kind, threads, debug = device.kind, device.threads, device._debug
-    elif isinstance(device, str):
-        kind = device
+        backend, threads, debug = device._backend, device.threads, device._debug
     if isinstance(model, bytes):
         meter().hold(len(model), name)
         content = model
@@ -200,11 +199,12 @@ def known_model(
         if not isinstance(model, bytes):
             weights.use(path, content)
         trusted_one = trusted_file(compiled, trusted, name)
-    if not content or kind != "cpu" or debug is not None or not plans_are_kept():
+    if not content or not backend.keeps_plans or debug is not None or not plans_are_kept():
         return None, weights, name, content
     finish()
-    backend = backend_of(kind)
     backend.open()
+    if not backend.maps_constants:
+        trusted_one = None  # Nothing but the model is read of a compiled file.
     circumstances = f"{sizes} {bool(sizes) and require_used} {meter().limits}"
     return KnownModel(content, circumstances, backend, threads, trusted_one), weights, name, content
 
@@ -398,7 +398,7 @@ class KnownModel(Locked):
             made = graph.plan(dimensions, has_others)
             if made is None:
                 continue
-            plan = KnownPlan(made.guards, made.facts)
+            plan = KnownPlan(made.guards, made.facts, made.refused)
             if not self._use(plan, made.executable, graph.constants, models):
                 continue
             run = plan.at(dimensions)
@@ -516,7 +516,7 @@ class KnownModel(Locked):
             if wanted:
                 with _reading_constants():
                     constants = {number: self._constant(places[number][0]) for number in identities}
-                _fill(executable, constants, addresses, wanted)
+                _fill(executable, self.backend, constants, addresses, wanted)
 
         try:
             with _reading_constants():
@@ -708,6 +708,7 @@ def constants_of(executable: Executable) -> list[int]:
 
 def _fill(
     executable: Executable,
+    backend: DeviceBackend,
     constants: Mapping[int, Array],
     addresses: Sequence[int],
     wanted: Container[int],
@@ -727,15 +728,27 @@ def _fill(
         source, array = copied[place]
         copy_released(addresses[place], source, kept[place].size, array)
 
-    share_work(copy, {place: kept[place].size for place in copied})
+    if isinstance(backend, StreamBackend):
+        for place, (source, array) in copied.items():
+            backend.copy(addresses[place], source, kept[place].size)
+            release(array)
+    else:
+        share_work(copy, {place: kept[place].size for place in copied})
     unaligned = {each.step for each in kept if each.reads_unaligned}
     for step, filled in places.items():
         arrays = {number: constants[number] for number in executable.constants_of(step)}
-        aligned = {
-            number: array if array.flags.aligned or step in unaligned else aligned_copy(array)
-            for number, array in arrays.items()
-        }
-        executable.initialize(step, {number: each.ctypes.data for number, each in aligned.items()}, filled)
+        if isinstance(backend, StreamBackend):
+            memories = {number: backend.allocate(array.nbytes) for number, array in arrays.items()}
+            for number, memory in memories.items():
+                backend.copy(memory.address, address_of(arrays[number]), arrays[number].nbytes)
+            given = {number: memory.address for number, memory in memories.items()}
+        else:
+            aligned = {
+                number: array if array.flags.aligned or step in unaligned else aligned_copy(array)
+                for number, array in arrays.items()
+            }
+            given = {number: address_of(array) for number, array in aligned.items()}
+        executable.initialize(step, given, filled)
         for array in arrays.values():
             release(array)
 

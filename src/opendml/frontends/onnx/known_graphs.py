@@ -103,8 +103,11 @@ class KnownGraph:
             return None
         maker.has_one_size &= not has_others
         ranges = maker.ranges(list(sizes.values()))
+        tried = list[Mapping[str, int]]()
         for hints in maker.candidates(ranges, sizes):
             found = maker.plan(ranges, hints, sizes)
             if found is not None:
-                return PlanToWrite(*found, self._facts)
+                refused = [guards for _, guards in maker.refused(tried)]
+                return PlanToWrite(*found, self._facts, refused)
+            tried.append(hints)
         return None

@@ -197,11 +197,13 @@ class PlanToWrite:
         executable: the code and the launches, perhaps with traced sizes.
         guards: those of the sizes.
         facts: those of the graph.
+        refused: guards of plans that were tried before. It serves no sizes for which all of one list hold.
     """
 
     executable: TracedExecutable
     guards: Guards
     facts: GraphFacts
+    refused: Sequence[Guards] = ()
 
     def to_json(self, backend: DeviceBackend) -> dict[str, Any] | None:
         """Return the plan as JSON. None: its executable cannot be stored."""
@@ -209,7 +211,9 @@ class PlanToWrite:
         plan = backend.stored(self.executable, written)
         if plan is None:
             return None
-        data = {"plan": plan, "guards": written.guards(self.guards), **self.facts.to_json(written)}
+        refused = [written.guards(each) for each in self.refused]
+        own = {"plan": plan, "guards": written.guards(self.guards), "refused": refused}
+        data = {**own, **self.facts.to_json(written)}
         return {**data, "sizes": written.table()}
 
 
@@ -219,10 +223,13 @@ class KnownPlan:
     Args:
         guards: those of the sizes.
         facts: those of the graph.
+        refused: guards of plans that were tried before. Sizes for which all of one list hold have such a
+            plan, which is the better one.
     """
 
-    def __init__(self, guards: Guards, facts: GraphFacts) -> None:
+    def __init__(self, guards: Guards, facts: GraphFacts, refused: Sequence[Guards] = ()) -> None:
         self._guards, self._conditions = guards, Conditions(guards)
+        self._refused = [Conditions(each) for each in refused]
         self._others = OtherGuards(facts.others)
         self._inputs, self._outputs = facts.inputs, facts.outputs
         self._tensors = [*facts.inputs, *[each.tensor for each in facts.outputs]]
@@ -246,13 +253,18 @@ class KnownPlan:
             LookupError, TypeError, ValueError: it is damaged.
         """
         read = ReadSizes(data["sizes"])
-        plan = cls(read.guards(data["guards"]), GraphFacts.from_json(data, read))
+        refused = [read.guards(each) for each in data["refused"]]
+        plan = cls(read.guards(data["guards"]), GraphFacts.from_json(data, read), refused)
         plan.source = data, read
         return plan
 
     def serves(self, dimensions: Mapping[str, int]) -> bool:
         """Return whether some sizes meet the guards."""
-        return self._conditions(dimensions) and self._others.hold(dimensions)
+        return self._conditions(dimensions) and self._is_best(dimensions)
+
+    def _is_best(self, dimensions: Mapping[str, int]) -> bool:
+        """Return whether some sizes meet the guards over other traces, and no better plan may serve them."""
+        return self._others.hold(dimensions) and not any(each(dimensions) for each in self._refused)
 
     def start(self, executable: TracedExecutable, kept: Sequence[PreparedMemory], arenas: Arenas) -> None:
         """Make runs possible.
@@ -296,7 +308,7 @@ class KnownPlan:
             LimitExceeded: the model may not take so much.
         """
         values = self._conditions.values(dimensions)
-        if values is None or not self._others.hold(dimensions):
+        if values is None or not self._is_best(dimensions):
             return None
         numbers = values[self._first :].tolist()
         shapes = [tuple(numbers[begin:end]) for begin, end in self._spans]

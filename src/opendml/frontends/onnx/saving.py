@@ -64,7 +64,8 @@ def require_plans(where: str, model: OnnxModel, found: Recorder) -> None:
     """Raise Unsupported unless another process finds the runs of a model among what was recorded."""
     if model._custom_operators:
         raise Unsupported(f"{where}: {model._custom_operators[0]} is a Python function, which no file holds")
-    if not found.has_plans or not model._knows_runs:
+    is_stored = model.device._backend.maps_constants and found.has_plans and model._knows_runs
+    if not is_stored:
         raise Unsupported(f"{where}: {_NO_PLANS}")
 
 

@@ -208,7 +208,7 @@ class Model(Locked):
     def _recorded(self) -> Recorder:
         """Return what a compiled file of the model needs."""
         work, backend = self._work, self.device._backend
-        if backend.stored(work.executable, WrittenSizes()) is None:
+        if not backend.maps_constants or backend.stored(work.executable, WrittenSizes()) is None:
             problem = "a compiled file holds one program for the CPU, with plans switched on"
             raise Unsupported(f"save: compiled=True: {problem}")
         with recorded() as found:

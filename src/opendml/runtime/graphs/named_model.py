@@ -307,7 +307,7 @@ class NamedModel(Model):
                 kept = model._work.executable.kept
                 note_constants(found, kept, model._prepared.kept, model._identities)
                 count += 1
-        if not count or not found.has_plans:
+        if not count or not found.has_plans or not self.device._backend.maps_constants:
             problem = "no sizes of its named dimensions have plans, which warm_up makes on the CPU"
             raise Unsupported(f"save: compiled=True: {problem}")
         return found

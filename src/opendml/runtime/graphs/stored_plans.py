@@ -39,11 +39,13 @@ class StoredPlan:
         executable: its executable.
         guards: those of the whole way from the graph to its launches.
         hints: the sizes for which its launches were chosen.
+        refused: other hints that were tried before, with guards that must all hold for their plans.
     """
 
     executable: TracedExecutable
     guards: list[Any]
     hints: dict[str, int]
+    refused: Sequence[tuple[Mapping[str, int], Sequence[Any]]]
 
 
 class StoredPlans:
@@ -71,13 +73,17 @@ class StoredPlans:
         return cls(backend, threads, program, trace) if backend.keeps_plans and plans_are_kept() else None
 
     def read(
-        self, bucket: Bucket, is_wanted: Callable[[Mapping[str, int], Sequence[Any]], bool]
+        self,
+        bucket: Bucket,
+        is_wanted: Callable[[Mapping[str, int], Sequence[Any]], bool],
+        refuse: Callable[[Mapping[str, int], Sequence[Any]], object],
     ) -> Iterator[StoredPlan]:
         """Yield the plans of a bucket whose machine code is in the cache.
 
         Args:
             bucket: the bucket.
             is_wanted: whether a plan of some hints and guards is wanted.
+            refuse: is given hints that were tried without success, with guards that must hold for them.
         """
         for key in numbered_keys(self._key_of(bucket)):
             content = read_object(key, "plan")
@@ -88,11 +94,14 @@ class StoredPlans:
                 with self._trace._lock:
                     read = ReadSizes(data["sizes"], self._trace)
                 guards, hints = read.guards(data["guards"]), dict(data["hints"])
+                refused = [(dict(tried), read.guards(each)) for tried, each in data["refused"]]
+                for each in refused:
+                    refuse(*each)
                 if not is_wanted(hints, guards):
                     continue
                 executable = self._backend.from_stored(data["plan"], read)
                 if executable is not None:
-                    yield StoredPlan(executable, guards, hints)
+                    yield StoredPlan(executable, guards, hints, refused)
             except _DAMAGED as error:
                 log.debug("plan %s cannot be read: %s", key, error)
 
@@ -111,7 +120,12 @@ class StoredPlans:
         stored = self._backend.stored(plan.executable, written)
         if stored is None:
             return
-        data = {"plan": stored, "guards": written.guards(plan.guards), "hints": plan.hints}
+        data = {
+            "plan": stored,
+            "guards": written.guards(plan.guards),
+            "hints": plan.hints,
+            "refused": [[hints, written.guards(guards)] for hints, guards in plan.refused],
+        }
         content = json.dumps({**data, "sizes": written.table()}, separators=(",", ":"))
         write_object(key, content.encode(), "plan")
 

@@ -82,6 +82,7 @@ class Plan:
         work: the work, with traced sizes in its layouts.
         hints: the sizes for which the launches are chosen.
         steps: the kernel steps of a dispatch.
+        refused: other hints that were tried before, with guards that must all hold for their plans.
     """
 
     def __init__(
@@ -91,8 +92,10 @@ class Plan:
         work: Work,
         hints: Mapping[str, int],
         steps: int,
+        refused: Sequence[tuple[Mapping[str, int], Sequence[Any]]] = (),
     ) -> None:
         self.hints, self.executable, self.work = hints, executable, work
+        self.refused = refused
         self.guards = list(guards)
         layouts = (*work.inputs, *work.outputs)
         found = [
@@ -344,17 +347,21 @@ class TracedModel(Locked):
         if not self.maker.serves(sizes):
             return None
         self.maker.note(sizes)
-        ranges = self.maker.ranges(key)
+        ranges, tried = self.maker.ranges(key), list[Mapping[str, int]]()
         for hints in self.maker.candidates(ranges, sizes):
             for plan in [each for each in plans if each.hints == hints]:
                 values = plan.values(sizes)
                 if values is not None:
                     return self._of(plan, values)
             new = self._read_plan(bucket, hints, sizes)
+            if new is None and self.maker.refuses(hints, sizes):
+                tried.append(hints)
+                continue
             if new is None and not self._is_fused:
                 self._fuse_later()
                 return self._planned(sizes, key)  # The guards of the fused program may leave other hints.
-            new = new or self._new_plan(bucket, ranges, hints, sizes)
+            new = new or self._new_plan(bucket, ranges, hints, sizes, tried)
+            tried.append(hints)
             values = None if new is None else new.values(sizes)
             if new is not None and values is not None:
                 return self._of(self._added(new, plans), values)
@@ -371,21 +378,28 @@ class TracedModel(Locked):
             self.maker.has_one_size &= serves
             return serves
 
-        for stored in () if self._stored is None else self._stored.read(bucket, is_wanted):
+        store, refuse = self._stored, self.maker.refuse
+        for stored in () if store is None else store.read(bucket, is_wanted, refuse):
             guards = [*self.maker.guards, *stored.guards]
-            return Plan(stored.executable, guards, self._work, stored.hints, self._steps)
+            return Plan(stored.executable, guards, self._work, stored.hints, self._steps, stored.refused)
         return None
 
     def _new_plan(
-        self, bucket: Bucket, ranges: Ranges, hints: Mapping[str, int], sizes: Mapping[str, int]
+        self,
+        bucket: Bucket,
+        ranges: Ranges,
+        hints: Mapping[str, int],
+        sizes: Mapping[str, int],
+        tried: Sequence[Mapping[str, int]],
     ) -> Plan | None:
-        """Return a new plan for hints; None if it does not serve some sizes, or there are no plans."""
+        """Return a new plan for hints; None if it does not serve some sizes, or there are no plans. `tried`
+        are the hints that were tried before."""
         found = self.maker.plan(ranges, hints, sizes)
         if found is None:
             return None
-        plan = Plan(*found, self._work, hints, self._steps)
+        plan = Plan(*found, self._work, hints, self._steps, self.maker.refused(tried))
         if self._stored is not None:
-            self._stored.write(bucket, StoredPlan(plan.executable, plan.guards, dict(hints)))
+            self._stored.write(bucket, _stored_form(plan))
         return plan
 
     def _added(self, plan: Plan, plans: list[Plan]) -> Plan:
@@ -428,7 +442,7 @@ class TracedModel(Locked):
             if store is None:
                 continue
             made = [(plan, plan.model) for plan in plans if plan.model is not None]
-            stored = [StoredPlan(plan.executable, plan.guards, dict(plan.hints)) for plan, _ in made]
+            stored = [_stored_form(plan) for plan, _ in made]
             store.record(bucket, stored)
             for plan, model in made:
                 note_constants(found, plan.executable.kept, model._prepared.kept, model._identities)
@@ -447,6 +461,11 @@ class TracedModel(Locked):
         memory = frozenset[Any]().union(*[each.kept for each in found])
         arena = max([each.arena_bytes for each in found], default=0)
         return Footprint(sum(each.own_bytes for each in found), memory, arena)
+
+
+def _stored_form(plan: Plan) -> StoredPlan:
+    """Return a plan as the cache keeps it."""
+    return StoredPlan(plan.executable, plan.guards, dict(plan.hints), plan.refused)
 
 
 def first_part(layout: Layout, axis: int, capacity: int) -> Layout:

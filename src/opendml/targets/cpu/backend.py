@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from opendml.across_forks import importing
-from opendml.logs import log
 from opendml.program.program import Program
 from opendml.targets.cpu.threads import chosen_threads
 from opendml.targets.executable import Executable, Instance, TracedProgram
 from opendml.targets.host import HostBackend
 from opendml.targets.object_cache import plans_are_kept
+from opendml.targets.plan_files import traced_to_json
 from opendml.targets.planned import Planned, Timer, on_the_clock
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class CpuBackend(HostBackend):
     kind: ClassVar[str] = "cpu"
     has_plans: ClassVar[bool] = True
     keeps_plans: ClassVar[bool] = True
+    maps_constants: ClassVar[bool] = True
     joins_units: ClassVar[bool] = True
 
     def open(self) -> None:
@@ -97,16 +98,7 @@ class CpuBackend(HostBackend):
 
     def stored_traced(self, program: TracedProgram, written: Callable[[Any], Any]) -> dict[str, Any] | None:
         """Return the kernels of a traced program as JSON. None: a node has no form in JSON."""
-        with importing:
-            from opendml.targets.cpu.planning import CpuTracedProgram
-        assert isinstance(program, CpuTracedProgram)
-        if not plans_are_kept():
-            return None
-        try:
-            return program.to_json(written)
-        except TypeError as error:
-            log.debug("the kernels of a graph are not kept: %s", error)
-            return None
+        return traced_to_json(program, written)
 
     def traced_from_stored(
         self, data: dict[str, Any], read: Callable[[Any], Any], threads: int | None

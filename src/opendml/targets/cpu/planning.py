@@ -18,12 +18,7 @@ from opendml.compiler.prices import Prices
 from opendml.compiler.recipe import Recipe
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain, with_plain_nodes
-from opendml.compiler.stored_kernels import (
-    kernels_from_json,
-    kernels_to_json,
-    layouts_from_json,
-    layouts_to_json,
-)
+from opendml.compiler.stored_kernels import program_from_json, program_to_json
 from opendml.digests import digest_of
 from opendml.late_dataclass import dataclass
 from opendml.program.program import Program
@@ -116,9 +111,8 @@ class CpuTracedProgram:
         Raises:
             LookupError, TypeError, ValueError: it is damaged.
         """
-        inputs, outputs = (layouts_from_json(data[each], read) for each in ("inputs", "outputs"))
-        program = Program(inputs, outputs, (), frozenset(map(int, data["constants"])))
-        return cls(program, threads, kernels_from_json(data["kernels"], read))
+        program, kernels = program_from_json(data, read)
+        return cls(program, threads, kernels)
 
     def to_json(self, written: Callable[[Any], Any]) -> dict[str, Any]:
         """Return the kernels as JSON, with the layouts of the program, and the constants that they read.
@@ -126,14 +120,7 @@ class CpuTracedProgram:
         Raises:
             TypeError: a kernel has no form in JSON.
         """
-        kernels = (*self._kernels.kernels, *self._kernels.initializers)
-        read = {access.buffer for kernel in kernels for access in kernel.loads}
-        return {
-            "inputs": layouts_to_json(self._program.inputs, written),
-            "outputs": layouts_to_json(self._program.outputs, written),
-            "constants": sorted(self._program.constants & read),
-            "kernels": kernels_to_json(self._kernels, written),
-        }
+        return program_to_json(self._program, self._kernels, written)
 
     @cached_property
     def image_dimensions(self) -> frozenset[str]:

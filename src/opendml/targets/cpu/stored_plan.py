@@ -8,8 +8,6 @@ refers to machine code that is gone, is made anew.
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,10 +19,9 @@ from opendml.across_forks import importing
 from opendml.compiler.recipe import Recipe
 from opendml.digests import digest_of
 from opendml.errors import Unsupported
-from opendml.later import finish
-from opendml.logs import log
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
+from opendml.targets import plan_files
 from opendml.targets.compiled_files import recorder
 from opendml.targets.cpu.executable import CpuParts, InitializationStep, Job
 from opendml.targets.cpu.machine import machine
@@ -38,25 +35,17 @@ from opendml.targets.cpu.machine_code import (
 from opendml.targets.cpu.native import HEADER, LAUNCH
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
-from opendml.targets.object_cache import plans_are_kept, read_object, write_later, write_object
-
-_KIND = "plan"
+from opendml.targets.object_cache import plans_are_kept, read_object
 
 
 def known_plan(program: Program, threads: int | None) -> CpuParts:
     """Return the plan of a program: from the cache, or made now and written there."""
-    if not plans_are_kept():
-        return _made(program, threads)
-    finish()
-    key = plan_key(program, threads)
-    plan = read_plan(key)
-    if plan is None:
-        made = plan = _made(program, threads)
-        write_later(lambda: write_plan(key, made))
-    lost = _lost_codes(plan)
+    make = partial(_made, program, threads)
+    plan = plan_files.known_plan(partial(plan_key, program, threads), plan_from_json, plan_to_json, make)
+    lost = _lost_codes(plan) if plans_are_kept() else []
     if lost:
         forget_codes(lost)
-        plan = _made(program, threads)
+        plan = make()
     return plan
 
 
@@ -70,29 +59,6 @@ def plan_key(program: Program, threads: int | None) -> str:
 def circumstances() -> str:
     """Return all that a plan depends on beside its program, and the threads of its device."""
     return f"{environment()}\n{machine()}\n{available_threads()}"
-
-
-def read_plan(key: str) -> CpuParts | None:
-    """Return the plan of a key; None: it, or some of its machine code, is not in the cache or is damaged."""
-    began = time.perf_counter()
-    content = read_object(key, _KIND)
-    if content is None:
-        return None
-    try:
-        plan = plan_from_json(json.loads(content))
-    except (LookupError, TypeError, ValueError) as error:
-        log.debug("plan %s cannot be read, and is made anew: %s", key, error)
-        return None
-    if plan is None:
-        log.debug("plan %s: some of its machine code is gone; it is made anew", key)
-    else:
-        log.debug("plan %s: from the cache in %.1f ms", key, (time.perf_counter() - began) * 1e3)
-    return plan
-
-
-def write_plan(key: str, plan: CpuParts) -> None:
-    """Write a plan to the cache."""
-    write_object(key, json.dumps(plan_to_json(plan), separators=(",", ":")).encode(), _KIND)
 
 
 def _made(program: Program, threads: int | None) -> CpuParts:

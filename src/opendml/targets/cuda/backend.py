@@ -13,11 +13,19 @@ from opendml.targets.cuda.arrays import ready_memory
 from opendml.targets.cuda.call import CudaCall
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
-from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, CudaTracedProgram, plan
+from opendml.targets.cuda.executable import CudaExecutable, CudaInstance
 from opendml.targets.cuda.launcher import CapturedLaunches
+from opendml.targets.cuda.stored_plan import (
+    circumstances,
+    executable_from_json,
+    executable_to_json,
+    known_executable,
+)
 from opendml.targets.cuda.streams import stream_handle
-from opendml.targets.executable import Instance, Runnable
+from opendml.targets.executable import Executable, Instance, Runnable, TracedProgram
 from opendml.targets.memory import OwnMemory, Place, TensorMemory
+from opendml.targets.object_cache import plans_are_kept
+from opendml.targets.plan_files import traced_to_json
 from opendml.targets.planned import Planned, Timer
 from opendml.targets.staged import StagedInstance
 
@@ -27,6 +35,7 @@ class CudaBackend(StreamBackend):
 
     kind: ClassVar[str] = "cuda"
     has_plans: ClassVar[bool] = True
+    keeps_plans: ClassVar[bool] = True
     hint_multiple: ClassVar[int] = 8
 
     def __init__(self, place: Place) -> None:
@@ -42,11 +51,13 @@ class CudaBackend(StreamBackend):
         device(self.index)
 
     def compile(self, program: Program, threads: int | None) -> CudaExecutable:
-        """Compile a program to kernels."""
-        return CudaExecutable(program, self.index)
+        """Compile a program to kernels, or load its plan from the cache."""
+        return known_executable(program, self.index)
 
-    def traced(self, program: Program, threads: int | None) -> CudaTracedProgram:
+    def traced(self, program: Program, threads: int | None) -> TracedProgram:
         """Cut a program with traced sizes into kernels."""
+        from opendml.targets.cuda.planning import CudaTracedProgram
+
         return CudaTracedProgram(program, self.index)
 
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
@@ -54,7 +65,38 @@ class CudaBackend(StreamBackend):
 
         Each of their dispatches allocates temporary memory in the order of its stream.
         """
-        return self.compile(program, threads).instantiate_without_arena
+        return _compiled(program, self.index).instantiate_without_arena
+
+    def circumstances(self) -> str:
+        """Return the device, and the versions of its driver, of NVRTC and of the compiler."""
+        return circumstances(self.index)
+
+    def can_store(self, executable: Executable) -> bool:
+        """Return whether plans are kept and the executable is not made of several."""
+        return isinstance(executable, CudaExecutable) and plans_are_kept()
+
+    def stored(self, executable: Executable, written: Callable[[Any], Any]) -> dict[str, Any] | None:
+        """Return an executable as JSON with keys of machine code. None: it cannot be stored."""
+        if not self.can_store(executable):
+            return None
+        assert isinstance(executable, CudaExecutable)
+        return executable_to_json(executable, written)
+
+    def from_stored(self, data: dict[str, Any], read: Callable[[Any], Any]) -> CudaExecutable | None:
+        """Return the executable that `stored` has made JSON of. None: some machine code is not cached."""
+        return executable_from_json(data, read, self.index) if plans_are_kept() else None
+
+    def stored_traced(self, program: TracedProgram, written: Callable[[Any], Any]) -> dict[str, Any] | None:
+        """Return the kernels of a traced program as JSON. None: a node has no form in JSON."""
+        return traced_to_json(program, written)
+
+    def traced_from_stored(
+        self, data: dict[str, Any], read: Callable[[Any], Any], threads: int | None
+    ) -> TracedProgram:
+        """Return the traced program that `stored_traced` has made JSON of."""
+        from opendml.targets.cuda.planning import CudaTracedProgram
+
+        return CudaTracedProgram.from_json(data, read, self.index)
 
     def allocate(self, size: int) -> OwnMemory:
         """Allocate device memory."""
@@ -113,6 +155,8 @@ class CudaBackend(StreamBackend):
 
     def plan(self, program: Program) -> Planned:
         """Return the kernels of a program. Each is one launch."""
+        from opendml.targets.cuda.planning import plan
+
         return plan(program, self._device.machine)
 
     def timers(self, instance: Instance) -> list[Timer]:
@@ -123,6 +167,12 @@ class CudaBackend(StreamBackend):
     def synchronize(self) -> None:
         """Wait for all streams of the device."""
         self._device.synchronize_all()
+
+
+def _compiled(program: Program, device_index: int) -> CudaExecutable:
+    from opendml.targets.cuda.planning import compiled_program
+
+    return compiled_program(program, device_index)
 
 
 def _launching(number: int, work: Runnable) -> list[CudaInstance]:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from itertools import repeat
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from opendml.digests import digest_of
 from opendml.errors import Unsupported
+from opendml.targets.cuda.cubins import Cubin, environment
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.pattern import CudaPattern
-from opendml.targets.object_cache import compiler_digest, read_object, write_object
+from opendml.targets.object_cache import read_object, write_object
 
 if TYPE_CHECKING:
     from cuda.core import ProgramOptions
 
 
-def cubins_of(patterns: Sequence[CudaPattern], architecture: str) -> list[bytes]:
+def cubins_of(patterns: Sequence[CudaPattern], architecture: str) -> list[Cubin]:
     """Return the machine code of patterns for an architecture such as "sm_90a". Code that is not cached is
     compiled on all processors: NVRTC takes several sources at a time.
 
@@ -42,7 +42,7 @@ def cubins_of(patterns: Sequence[CudaPattern], architecture: str) -> list[bytes]
             for key, code in zip(missing, compiled, strict=True):
                 write_object(key, code)
                 codes[key] = code
-    return [codes[key] for key in keys]
+    return [Cubin(key, codes[key]) for key in keys]
 
 
 def machine_code(source: str, options: ProgramOptions) -> bytes:
@@ -88,15 +88,4 @@ def _cuda_core() -> ModuleType:
 
 def _key(pattern: CudaPattern, architecture: str) -> str:
     """Return the key of the code in the cache."""
-    return digest_of(f"{_environment()}\n{architecture}\n{pattern.text()}".encode()).hexdigest()
-
-
-@cache
-def _environment() -> str:
-    """Return all that the code depends on apart from pattern and architecture: NVRTC, and the version of this
-    printer.
-    """
-    from cuda.bindings import nvrtc
-
-    _, major, minor = nvrtc.nvrtcVersion()
-    return f"NVRTC {major}.{minor} {compiler_digest('cuda')}"
+    return digest_of(f"{environment()}\n{architecture}\n{pattern.text()}".encode()).hexdigest()

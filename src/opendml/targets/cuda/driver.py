@@ -88,6 +88,8 @@ class CudaDevice:
             self._attribute("L2_CACHE_SIZE"),
             memory_rate(*memory, multiprocessors, self._attribute("CLOCK_RATE")),
         )
+        self.driver_version = int(check(driver.cuDriverGetVersion(), "reading the version"))
+        """The version of CUDA that the driver has, such as 13000."""
         self._context = check(driver.cuDevicePrimaryCtxRetain(self._handle), "opening a context")
         self._entered = _Entered()
         self._functions: dict[tuple[bytes, int], Any] = {}

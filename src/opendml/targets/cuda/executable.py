@@ -1,4 +1,7 @@
-"""A program compiled for a CUDA device: its launches, and instances that enqueue them."""
+"""A program compiled for a CUDA device: its launches, and instances that enqueue them.
+
+A process that finds its plans on disk imports this module, but not the compiler (`planning`).
+"""
 
 from __future__ import annotations
 
@@ -6,41 +9,23 @@ import ctypes
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
 
-from opendml.compiler.fuse import Abilities, fuse
-from opendml.compiler.kernel import Kernel, KernelProgram
-from opendml.compiler.prices import Prices
-from opendml.compiler.simplify import simplify
-from opendml.compiler.sized import numbers_in, plain, with_numbers
-from opendml.program.program import Program
+from opendml.late_dataclass import dataclass
+from opendml.program.sizes import is_traced
 from opendml.targets.arenas import Arenas
-from opendml.targets.common.kinds import KernelKind, kind_of
-from opendml.targets.cuda.channels_last import with_channels_last
-from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
-from opendml.targets.cuda.image_layouts import with_images_channels_last
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, alignment_of
-from opendml.targets.cuda.launch_groups import launch_groups, launch_of_group
 from opendml.targets.cuda.launcher import LaunchConfig, launcher
-from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.memory import Memory, scratch
-from opendml.targets.cuda.parameters import ParameterStruct
-from opendml.targets.cuda.pattern import EARLY_MODES
-from opendml.targets.cuda.rolled_windows import with_windows_rolled
-from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_chain import is_chained
-from opendml.targets.cuda.stored_operands import stored_operands
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES, PlannedLaunch, alignment_of
 from opendml.targets.cuda.tensor_map import EncodedMap
-from opendml.targets.cuda.traced_launches import TracedKernel, TracedLaunch, TracedLaunches
 from opendml.targets.kept import Kept, KeptConstants
-from opendml.targets.planned import Planned, Timer
+from opendml.targets.planned import Timer
 
 _WORD = struct.calcsize("<q")
 _CROWDED = 0.5, 0.7
@@ -48,80 +33,167 @@ _CROWDED = 0.5, 0.7
 beside the kernel before, and crowd on the multiprocessors that are free first. Of 132 multiprocessors, a
 convolution with 80 blocks took 24.3 us rather than 18.7, and those with 98 gained 0.8 us (H100)."""
 Array = ndarray[Any, Any]
-T = TypeVar("T")
 
 
-Scheduler = Callable[[Kernel, CudaMachine, Sequence[int]], CudaLaunch]
-"""The function that finds the launch of a kernel."""
+class OtherLaunches(Protocol):
+    """Makes the launches of a program for tensors that are not aligned as its plan says."""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The traced numbers of the kernels."""
+
+    def launch(self, number: int, alignments: Sequence[int], values: Sequence[int]) -> PlannedLaunch:
+        """Return a launch for one size.
+
+        Args:
+            number: its number among the launches of the plan.
+            alignments: those of the accesses, in bytes.
+            values: the values of `numbers`.
+        """
+
+    def to_json(self) -> str:
+        """Return the kernels as JSON.
+
+        Raises:
+            TypeError: a kernel has no form in JSON.
+        """
+
+
+@dataclass(frozen=True)
+class CudaParts:
+    """The parts of an executable. Numbers may be traced.
+
+    Args:
+        launches: the launches.
+        groups: for each launch of a dispatch, and then for those of the initialization, its number among
+            `launches` and the numbers of its kernels.
+        dispatched: the number of launches of a dispatch.
+        accesses: for each kernel, the buffers and the offsets of its accesses.
+        buffers: the length of the table of buffers.
+        arena: the number of the arena in it.
+        arena_bytes, initializer_bytes: temporary memory of a dispatch and of the initialization.
+        first_prepared: the first buffer of prepared tensors.
+        prepared: these tensors.
+        constants: the constants that dispatches read as they are.
+        inputs: the number of inputs of the program.
+        tensors: for each tensor that is no constant its number, its first byte, its bytes, and those of all
+            elements.
+        others: makes launches for other alignments.
+    """
+
+    launches: Sequence[PlannedLaunch]
+    groups: Sequence[tuple[int, Sequence[int]]]
+    dispatched: int
+    accesses: Sequence[Sequence[tuple[int | None, int]]]
+    buffers: int
+    arena: int
+    arena_bytes: int
+    initializer_bytes: int
+    first_prepared: int
+    prepared: Sequence[Kept]
+    constants: KeptConstants
+    inputs: int
+    tensors: Sequence[tuple[int, int, int, int]]
+    others: OtherLaunches
 
 
 class CudaExecutable:
-    """A program for the device `device_index`. Kernels are compiled when first needed, for the alignment of
-    what is bound.
+    """A program for the device `device_index`, perhaps with traced sizes, or for one size of these (`at`).
+
+    Launches are made for tensors that are aligned as those of the caller mostly are. Others are made when
+    they are needed.
 
     Raises:
         InvalidArgument: no such device.
         Unsupported: CUDA is not available; the message says what is missing.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        device_index: int = 0,
-        scheduler: Scheduler = schedule,
-        kernels: KernelProgram | None = None,
-    ) -> None:
-        self.device, self._scheduler = device(device_index), scheduler
-        kernels = kernels or fused(program, self.device.machine)
-        self.kernels = (*kernels.kernels, *kernels.initializers)
-        """The kernels of a dispatch, then those of the initialization."""
-        self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
-        self._initializer_bytes = kernels.initializer_arena_bytes
-        self._first = {
-            number: repeat.first + (number - repeat.first) % repeat.length
-            for repeat in kernels.repeats
-            for number in range(repeat.first, repeat.first + repeat.count * repeat.length)
-        }
-        """For each kernel of a recurrence, the kernel of the first step, which has an equal launch."""
-        self._dispatched: list[tuple[int, ...]] = [(number,) for number in range(len(kernels.kernels))]
-        if scheduler is schedule:
-            self._dispatched = launch_groups(kernels.kernels, self._first, self.device.machine)
-        self._initializers = [(number,) for number in range(len(kernels.kernels), len(self.kernels))]
-        self._counts = {group[0]: len(group) for group in (*self._dispatched, *self._initializers)}
-        """The number of kernels of each launch, by the number of its first one."""
-        read = {load.buffer for kernel in kernels.kernels for load in kernel.loads if load.fixed}
-        self._first_prepared = kernels.first_prepared
-        self._prepared_count = len(kernels.prepared)
-        self.buffer_count = kernels.buffer_count
-        first_step = min(self._prepared_count, 1)
-        copied = {number: program.inputs[number] for number in sorted(program.constants & read)}
-        self._constants = KeptConstants(copied, first_step)
-        self.kept = [Kept(each.size, each.recipe, 0) for each in kernels.prepared] + self._constants.kept
+    resizes_slowly = True
+    """Each launch takes some 30 us to make again: BERT-base takes 5.2 ms rather than 2.2 (H100)."""
+
+    def __init__(self, parts: CudaParts, device_index: int = 0) -> None:
+        self.device, self.parts = device(device_index), parts
+        self.arena, self.buffer_count, self.arena_bytes = parts.arena, parts.buffers, parts.arena_bytes
+        self.kept = [*parts.prepared, *parts.constants.kept]
         """Prepared tensors, then the constants that kernels read as they are."""
+        self._values: list[int] = []
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}
-        # Code for packed and aligned tensors is compiled now, so errors come early and the first dispatch is
-        # fast.
-        self._prepare(
-            [
-                (number, (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores)))
-                for number, kernel in enumerate(self.kernels)
-                if number in self._counts and self._first.get(number, number) == number
-            ]
-        )
+        self.sizes: list[int] = []
+        """All traced numbers: those of launches, of offsets, and of kernels. Then come the size of the arena,
+        and for each tensor its number, its first byte, its bytes, and those of all elements."""
+        self._spans = list[slice]()
+        owners = list[int]()
+        offsets = [[offset for _, offset in of if is_traced(offset)] for of in parts.accesses]
+        for number, found in enumerate([*[each.traced for each in parts.launches], *offsets]):
+            self._spans.append(slice(len(self.sizes), len(self.sizes) + len(found)))
+            self.sizes += found
+            owners += [number] * len(found)
+        self._first_kernel = len(self.sizes)
+        self.sizes += parts.others.numbers
+        self._first_other = len(self.sizes)
+        self.sizes += [parts.arena_bytes, *[number for each in parts.tensors for number in each]]
+        self._owners = np.array([*owners, *[-1] * (len(self.sizes) - len(owners))])
+        """The launch that each traced number is of, or the kernel, whose numbers follow those of launches."""
+        if not self._first_other:
+            # Code is loaded now, so errors come early and the first dispatch is fast.
+            for group in range(len(parts.groups)):
+                self.prepare(group, parts.launches[parts.groups[group][0]].alignments)
 
     @property
     def temporary_bytes(self) -> int:
         """The arena of each instance."""
         return self.arena_bytes
 
-    def accesses(self, number: int) -> list[tuple[int | None, int]]:
+    @property
+    def dispatched(self) -> range:
+        """The numbers of the launches of a dispatch."""
+        return range(self.parts.dispatched)
+
+    def kernels_of(self, group: int) -> Sequence[int]:
+        """Return the numbers of the kernels of a launch."""
+        return self.parts.groups[group][1]
+
+    def accesses(self, kernel: int) -> Sequence[tuple[int | None, int]]:
         """Return the buffers and the offsets of the accesses of a kernel."""
-        return [(access.buffer, access.offset) for access in self.kernels[number].accesses]
+        accesses, span = self.parts.accesses[kernel], self._spans[len(self.parts.launches) + kernel]
+        if span.start == span.stop:
+            return accesses
+        rest = iter(self._values[span])
+        return [(buffer, next(rest) if is_traced(offset) else offset) for buffer, offset in accesses]
+
+    def at(self, values: Array) -> CudaExecutable:
+        """Return the executable for given values of `sizes`. It shares code and constants."""
+        made = copy(self)
+        made._values = values.tolist()
+        if self._first_other:
+            made._prepared = {}
+        made.arena_bytes = made._values[self._first_other]
+        return made
+
+    @property
+    def tensors(self) -> dict[int, tuple[int, int, bool]]:
+        """The first byte and the bytes of each tensor that is no constant, by its number. The last value is
+        true if there are no gaps between its elements."""
+        numbers = self._values[self._first_other + 1 : len(self.sizes)]
+        every = zip(*[numbers[place::4] for place in range(4)], strict=True)
+        return {number: (first, size, size == elements) for number, first, size, elements in every}
+
+    def changed(self, before: Array, values: Array) -> set[int]:
+        """Return the launches that differ between values of `sizes`."""
+        owners = set(self._owners[np.flatnonzero(before != values)].tolist())
+        first = len(self.parts.launches)
+        return {
+            number
+            for number in self.dispatched
+            if self.parts.groups[number][0] in owners
+            or not owners.isdisjoint([first + each for each in self.kernels_of(number)])
+        }
 
     def constants_of(self, step: int) -> Collection[int]:
         """Return the numbers of the constants that a step of the initialization reads."""
-        loads = (load for (number,) in self._initializers for load in self.kernels[number].loads)
-        return {load.buffer for load in loads if load.buffer is not None and load.buffer < self.arena}
+        groups = self.parts.groups[self.parts.dispatched :]
+        buffers = {buffer for _, (kernel,) in groups for buffer, _ in self.parts.accesses[kernel]}
+        return {buffer for buffer in buffers if buffer is not None and buffer < self.parts.inputs}
 
     def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
         """Prepare tensors over memory of the device.
@@ -130,12 +202,13 @@ class CudaExecutable:
             Unsupported: out of memory.
             DeviceRemoved: the device failed, maybe in earlier work.
         """
-        arena = self.device.allocate(self._initializer_bytes)
-        instance = CudaInstance(self, self._initializers, arena.address)
+        arena = self.device.allocate(self.parts.initializer_bytes)
+        launches = range(self.parts.dispatched, len(self.parts.groups))
+        instance = CudaInstance(self, launches, arena.address)
         for number, address in constants.items():
             instance.bind(number, address)
         for place, address in addresses.items():
-            instance.bind(self._first_prepared + place, address)
+            instance.bind(self.parts.first_prepared + place, address)
         instance.dispatch()
 
     def instantiate(
@@ -145,135 +218,9 @@ class CudaExecutable:
         takes one in the order of its stream."""
         is_sharing = arenas is not None and arena is None and self.arena_bytes > 0
         kind = CudaScratchInstance if is_sharing else CudaInstance
-        instance = kind(self, self._dispatched, 0 if is_sharing else arena)
+        instance = kind(self, self.dispatched, 0 if is_sharing else arena)
         self._bind_kept(instance, kept)
         return instance
-
-    def _bind_kept(self, instance: CudaInstance, kept: Sequence[int]) -> None:
-        """Bind an instance to prepared tensors and constants."""
-        prepared = self._prepared_count
-        for buffer, address in enumerate(kept[:prepared], self._first_prepared):
-            instance.bind(buffer, address)
-        self._constants.bind(instance, kept[prepared:])
-
-    def instantiate_without_arena(self) -> CudaInstance:
-        """Return a new instance with nothing bound, which holds no memory for temporaries."""
-        kind = CudaScratchInstance if self.arena_bytes else CudaInstance
-        return kind(self, self._dispatched, 0)
-
-    def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
-        """Return the launch of a kernel, and of others with it, for accesses with these alignments, in bytes.
-
-        Threads compile without a lock, so that dispatches of compiled launches do not wait. If two threads
-        need the same new launch, both compile it, and use the one that is ready first.
-        """
-        key = self._first.get(number, number), alignments
-        if key not in self._prepared:
-            self._prepare([key])
-        return self._prepared[key]
-
-    def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
-        """Make launches, given by kernels and alignments."""
-        machine = self.device.machine
-        launches = [
-            launch_of_group(self.kernels[number], self._counts[number], machine, alignments)
-            if self._counts[number] > 1
-            else self._scheduler(self.kernels[number], machine, alignments)
-            for number, alignments in wanted
-        ]
-        codes = cubins_of([launch.pattern for launch in launches], machine.architecture)
-        for each, launch, code in zip(wanted, launches, codes, strict=True):
-            self._prepared.setdefault(each, PreparedLaunch(launch, code, self.device))
-
-
-class CudaTracedProgram:
-    """A program with traced sizes, as kernels. It is compiled for one bucket of sizes after another."""
-
-    def __init__(self, program: Program, device_index: int = 0) -> None:
-        self._program, self._index = program, device_index
-        machine = device(device_index).machine
-        self._kernels, self._launches = fused(program, machine), TracedLaunches(machine)
-
-    image_dimensions: frozenset[str] = frozenset()
-    """None: sizes of images cost nothing as launch parameters."""
-
-    def at(self, sizes: Mapping[str, int]) -> CudaTracedProgram:
-        """Return the program itself: its plans serve all sizes."""
-        return self
-
-    def compile(self) -> CudaTracedExecutable | None:
-        """Choose launches for the hints of the trace, and construct them with traced sizes.
-
-        Return None for recurrences, and if prepared constants depend on traced sizes.
-        """
-        kernels, machine = self._kernels, device(self._index).machine
-        if not all(_is_computed(kernel, machine) for kernel in kernels.kernels):
-            # Attention that was fused for other hints has more queries now than one kernel computes.
-            kernels = fused(self._program, machine)
-        prepared = tuple([each.size for each in kernels.prepared])
-        if kernels.repeats or numbers_in((kernels.initializers, prepared, kernels.initializer_arena_bytes)):
-            return None
-        launches = self._launches.of((*kernels.kernels, *kernels.initializers))
-        new = {id(each): each for _, each in launches if not each.code}.values()
-        codes = cubins_of([each.launch.pattern for each in new], machine.architecture)
-        for each, code in zip(new, codes, strict=True):
-            each.code = code
-        return CudaTracedExecutable(self._program, kernels, launches, self._index)
-
-
-class CudaTracedExecutable(CudaExecutable):
-    """A program with traced sizes, or for one size of these (`at`).
-
-    Launches are made for tensors that are aligned as for the hints. Others are made for each size.
-    """
-
-    resizes_slowly = True
-    """Each launch takes some 30 us to make again: BERT-base takes 5.2 ms rather than 2.2 (H100)."""
-
-    def __init__(
-        self,
-        program: Program,
-        kernels: KernelProgram,
-        launches: Sequence[tuple[TracedKernel, TracedLaunch]],
-        device_index: int,
-    ) -> None:
-        self._own = [kernel for kernel, _ in launches]
-        self._traced = [launch for _, launch in launches]
-        self._values: list[int] = []
-        super().__init__(program, device_index, _schedule_alone, kernels)
-        first = dict[object, int]()
-        self._equal = [first.setdefault(each.key, number) for number, each in enumerate(self._traced)]
-        """For each kernel, the first one whose launch is equal for all sizes. Those of equal layers are."""
-        self.sizes: list[int] = []
-        """All traced numbers: those of launches, offsets and kernels, and the size of the arena. Then, for
-        each tensor, come its number, its first byte, its bytes, and those of all elements."""
-        self._spans = list[slice]()
-        owners, count = list[int](), len(self._own)
-        parts = [
-            *[launch.numbers for launch in self._traced],
-            *[kernel.offset_numbers for kernel in self._own],
-            *[kernel.numbers for kernel in self._own],
-        ]
-        for number, found in enumerate(parts):
-            self._spans.append(slice(len(self.sizes), len(self.sizes) + len(found)))
-            self.sizes += found
-            owners += [number % count] * len(found)
-        self.sizes.append(kernels.arena_bytes)
-        self._first_tensor = len(self.sizes)
-        self._input_count = len(program.inputs)
-        for number, layout in enumerate((*program.inputs, *program.outputs)):
-            if number not in program.constants:
-                low, high = layout.span
-                self.sizes += [number, low, high - low, layout.element_count * layout.type.bytes]
-        self._owners = np.array([*owners, *[-1] * (len(self.sizes) - len(owners))])
-        """The kernel that each traced number is of."""
-
-    def at(self, values: Array) -> CudaTracedExecutable:
-        """Return the executable for given values of `sizes`. It shares code and constants."""
-        made = copy(self)
-        made._values, made._prepared = values.tolist(), {}
-        made.arena_bytes = made._values[self._first_tensor - 1]
-        return made
 
     def sized_instance(
         self, kept: Sequence[int], arenas: Arenas | None, on_stream: bool = False
@@ -281,110 +228,62 @@ class CudaTracedExecutable(CudaExecutable):
         """Return a new instance whose sizes may change, without an arena of its own."""
         instance = CudaSizedInstance(self.at(np.zeros(len(self.sizes), np.int64)))
         self._bind_kept(instance, kept)
-        return instance if on_stream else CudaHostedInstance(instance, self._input_count)
+        return instance if on_stream else CudaHostedInstance(instance, self.parts.inputs)
 
-    @property
-    def tensors(self) -> dict[int, tuple[int, int, bool]]:
-        """The first byte and the bytes of each tensor that is no constant, by its number. The last value is
-        true if there are no gaps between its elements."""
-        numbers = self._values[self._first_tensor :]
-        every = zip(*[numbers[place::4] for place in range(4)], strict=True)
-        return {number: (first, size, size == elements) for number, first, size, elements in every}
+    def _bind_kept(self, instance: CudaInstance, kept: Sequence[int]) -> None:
+        """Bind an instance to prepared tensors and constants."""
+        prepared = len(self.parts.prepared)
+        for buffer, address in enumerate(kept[:prepared], self.parts.first_prepared):
+            instance.bind(buffer, address)
+        self.parts.constants.bind(instance, kept[prepared:])
 
-    @property
-    def dispatched(self) -> Sequence[tuple[int, ...]]:
-        """The kernels of each launch of a dispatch."""
-        return self._dispatched
+    def instantiate_without_arena(self) -> CudaInstance:
+        """Return a new instance with nothing bound, which holds no memory for temporaries."""
+        kind = CudaScratchInstance if self.arena_bytes else CudaInstance
+        return kind(self, self.dispatched, 0)
 
-    def changed(self, before: Array, values: Array) -> set[int]:
-        """Return the kernels whose launches differ between values of `sizes`."""
-        return set(self._owners[np.flatnonzero(before != values)].tolist())
+    def is_planned(self, group: int, alignments: Sequence[int]) -> bool:
+        """Return whether the plan has a launch for accesses with these alignments, in bytes."""
+        return self.parts.launches[self.parts.groups[group][0]].fits(alignments)
 
-    def accesses(self, number: int) -> list[tuple[int | None, int]]:
-        """Return the buffers and the offsets of the accesses of a kernel."""
-        return self._own[number].accesses_at(self._values[self._spans[len(self._own) + number]])
+    def prepare(self, group: int, alignments: tuple[int, ...]) -> PreparedLaunch:
+        """Return a launch for accesses with these alignments, in bytes.
 
-    def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
-        """Return the launch of a kernel for accesses with these alignments, in bytes."""
-        traced = self._traced[number]
-        if traced.alignments != alignments:
-            return super().prepare(number, alignments)
-        key = self._equal[number], alignments
+        Threads compile without a lock, so that dispatches of compiled launches do not wait. If two threads
+        need the same new launch, both compile it, and use the one that is ready first.
+        """
+        number = self.parts.groups[group][0]
+        planned = self.parts.launches[number]
+        key = number, planned.alignments if planned.fits(alignments) else alignments
         if key not in self._prepared:
-            launch = traced.sized(self._values[self._spans[number]])
-            self._prepared[key] = PreparedLaunch(launch, traced.code, self.device, traced.parameters)
+            if key[1] == planned.alignments:
+                span = self._spans[number]
+                launch = planned.at(self._values[span]) if span.start < span.stop else planned
+            else:
+                values = self._values[self._first_kernel : self._first_other]
+                launch = self.parts.others.launch(number, alignments, values)
+            self._prepared.setdefault(key, PreparedLaunch(launch, self.device))
         return self._prepared[key]
-
-    def _sized(self, part: T, number: int) -> T:
-        """Return the part of a number with values in place of its traced numbers."""
-        numbers = self._values[self._spans[number]]
-        return with_numbers(part, numbers) if numbers else part
-
-    def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
-        """Make launches for one size, beside the traced ones."""
-        if self._values:
-            first = 2 * len(self._own)
-            self.kernels = tuple(
-                [self._sized(each.kernel, number) for number, each in enumerate(self._own, first)]
-            )
-            super()._prepare(wanted)
-
-
-def _schedule_alone(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
-    """Return the launch of a kernel that shares none with others."""
-    return schedule(kernel, machine, alignments)
-
-
-def _is_computed(kernel: Kernel, machine: CudaMachine) -> bool:
-    """Return whether one launch computes a kernel: all but some attention."""
-    return kind_of(kernel) is not KernelKind.ATTENTION or is_chained(plain(kernel), machine)
-
-
-def plan(program: Program, machine: CudaMachine) -> Planned:
-    """Return the kernels of a program, and the modes in which they are run where all tensors are aligned."""
-    kernels = fused(program, machine)
-
-    def mode(kernel: Kernel) -> str:
-        aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
-        return schedule(kernel, machine, aligned).pattern.mode.name.lower()
-
-    return Planned(kernels, tuple((mode(kernel),) for kernel in kernels.kernels))
-
-
-def fused(program: Program, machine: CudaMachine) -> KernelProgram:
-    """Return the kernels of a program for a device. Costs are those for the hints of traced sizes."""
-    simple = replace(program, results=simplify(program.results))
-    abilities = Abilities(
-        computes_attention=partial(is_chained, machine=machine),
-        stored_operands=partial(stored_operands, machine),
-        # Layouts of images that change are not compared with each other.
-        arranged=None if numbers_in(program.inputs) else partial(with_images_channels_last, machine=machine),
-        prices=Prices(machine.operations_per_byte),
-    )
-    return with_windows_rolled(with_channels_last(fuse(simple, abilities), machine), machine)
 
 
 class PreparedLaunch:
     """A launch with its code on the device."""
 
-    def __init__(
-        self, launch: CudaLaunch, code: bytes, owner: CudaDevice, parameters: ParameterStruct | None = None
-    ) -> None:
+    def __init__(self, launch: PlannedLaunch, owner: CudaDevice) -> None:
         machine, blocks = owner.machine, launch.grid * launch.kernels
         # CUDA does not define early launches whose blocks must all run at once.
         self.early = machine.launches_early and not launch.cooperative
         least, most = (each * machine.multiprocessors for each in _CROWDED)
         is_crowded = least < blocks < most
-        self.gains_early = self.early and launch.pattern.mode in EARLY_MODES and not is_crowded
+        self.gains_early = self.early and launch.gains_early and not is_crowded
         if self.gains_early and blocks <= machine.multiprocessors:
             # No two blocks may share the multiprocessor that is free first. With half of the shared memory
             # each, they do not fit, because CUDA reserves some of it for each block.
-            launch = replace(launch, shared_bytes=max(launch.shared_bytes, machine.shared_bytes // 2))
-        self.launch = launch
+            launch = launch.with_shared_bytes(max(launch.shared_bytes, machine.shared_bytes // 2))
+        self.launch, self.maps = launch, launch.sized_maps()
         with owner.current():
-            self.function = owner.function(code, launch.shared_bytes)
-        self.parameters = parameters or ParameterStruct(launch.pattern)
-        self.content = self.parameters.pack(launch.values)
+            self.function = owner.function(launch.cubin.code, launch.shared_bytes)
+        self.content = launch.layout.pack(launch.numbers)
         """The parameters of each kernel of the launch, without addresses."""
 
 
@@ -395,15 +294,13 @@ class CudaInstance:
     In the order of this stream, the inputs must be ready, and the last dispatch of the instance complete.
     """
 
-    def __init__(
-        self, executable: CudaExecutable, launches: Sequence[tuple[int, ...]], arena: int | None
-    ) -> None:
+    def __init__(self, executable: CudaExecutable, launches: Sequence[int], arena: int | None) -> None:
         self._executable = executable
         self.device = executable.device
         self._addresses = [0] * executable.buffer_count
         self._own = self.device.allocate(executable.arena_bytes) if arena is None else None
         self._addresses[executable.arena] = self._own.address if self._own else arena or 0
-        self._bindings = [_Binding(executable, numbers) for numbers in launches]
+        self._bindings = [_Binding(executable, number) for number in launches]
         self._users: dict[int, list[int]] = {}
         """The bindings that read or write each buffer, by their numbers."""
         for number, binding in enumerate(self._bindings):
@@ -476,7 +373,7 @@ class CudaInstance:
             self.prepare(int(self.device.stream))
         work: dict[int, Callable[[], object]] = {}
         for binding, launch in zip(self._bindings, self._launchers, strict=True):
-            work |= dict.fromkeys(binding.numbers, _nothing) | {binding.numbers[0]: launch}
+            work |= dict.fromkeys(binding.kernels, _nothing) | {binding.kernels[0]: launch}
         return [partial(self.device.seconds, each) for each in (_nothing, *(work[n] for n in sorted(work)))]
 
     def _let_next_begin(self, number: int) -> None:
@@ -519,7 +416,7 @@ class CudaSizedInstance(CudaScratchInstance):
     Most launches of a step that generates text are those of the step before. They are not made again.
     """
 
-    def __init__(self, executable: CudaTracedExecutable) -> None:
+    def __init__(self, executable: CudaExecutable) -> None:
         super().__init__(executable, executable.dispatched, 0)
         self._traced = executable
         self.values: Array | None = None
@@ -529,7 +426,6 @@ class CudaSizedInstance(CudaScratchInstance):
     @property
     def tensors(self) -> dict[int, tuple[int, int, bool]]:
         """The tensors of the executable for the present sizes."""
-        assert isinstance(self._executable, CudaTracedExecutable)
         return self._executable.tensors
 
     def resize(self, values: Array) -> None:
@@ -540,7 +436,7 @@ class CudaSizedInstance(CudaScratchInstance):
         self._executable = executable = self._traced.at(own)
         changed = None if before is None else executable.changed(before, own)
         for number, binding in enumerate(self._bindings):
-            if changed is None or not changed.isdisjoint(binding.numbers):
+            if changed is None or number in changed or binding.is_other:
                 binding.resize(executable)
                 self._stale.add(number)
         self.values, self._before = values, own
@@ -611,9 +507,10 @@ def _nothing() -> None:
 class _Binding:
     """The kernels of one launch of an instance, with their parameters in memory."""
 
-    def __init__(self, executable: CudaExecutable, numbers: tuple[int, ...]) -> None:
-        self._executable, self.numbers = executable, numbers
-        self._accesses = [executable.accesses(number) for number in numbers]
+    def __init__(self, executable: CudaExecutable, number: int) -> None:
+        self._executable, self._number = executable, number
+        self.kernels = executable.kernels_of(number)
+        self._accesses = [executable.accesses(kernel) for kernel in self.kernels]
         self.buffers = {buffer for each in self._accesses for buffer, _ in each if buffer is not None}
         # The addresses of the accesses are the first words.
         self._write_bases = struct.Struct(f"<{len(self._accesses[0])}q").pack_into
@@ -633,11 +530,13 @@ class _Binding:
         self._next_word = 0
         self.gains_early = False
         """True if it gains from being launched before the previous launch has ended."""
+        self.is_other = False
+        """True if the tensors are not aligned as the plan says."""
 
-    def resize(self, executable: CudaTracedExecutable) -> None:
+    def resize(self, executable: CudaExecutable) -> None:
         """Use an executable of other sizes, which change the launch."""
         self._executable, self._alignments = executable, ()
-        self._accesses = [executable.accesses(number) for number in self.numbers]
+        self._accesses = [executable.accesses(kernel) for kernel in self.kernels]
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
         """Return a function that launches the kernels over buffers at `addresses`."""
@@ -647,12 +546,13 @@ class _Binding:
         ]
         alignments = self._alignments_of(bases)
         if alignments != self._alignments or stream != self._stream:
-            prepared = self._executable.prepare(self.numbers[0], alignments)
+            prepared = self._executable.prepare(self._number, alignments)
             if alignments != self._alignments:
                 self._write(prepared)
                 self._prepare_sharing(prepared)
                 self._early, self.gains_early = prepared.early, prepared.gains_early
-                self._next_word = prepared.parameters.words.index("lets_next_begin") * _WORD
+                self._next_word = prepared.launch.layout.lets_next_begin * _WORD
+                self.is_other = not self._executable.is_planned(self._number, alignments)
                 self._lets_next_begin = False
             self._launcher = launcher(
                 prepared.function, prepared.launch, self._content, stream, prepared.early, self._config
@@ -680,8 +580,8 @@ class _Binding:
 
     def _write(self, prepared: PreparedLaunch) -> None:
         """Write the parameters of the launch. Tensor maps that do not change stay as they are encoded."""
-        size, count = len(prepared.content), len(self.numbers)
-        offset, maps = prepared.parameters.map_offset, prepared.launch.maps
+        size, count = len(prepared.content), len(self.kernels)
+        offset, maps = prepared.launch.layout.map_offset, prepared.maps
         if (size, offset(0)) != (self._size, self._map_offset):
             self._content, self._maps = ctypes.create_string_buffer(count * size), [[]] * count
             self._size, self._map_offset = size, offset(0)
@@ -701,19 +601,21 @@ class _Binding:
         lets = gains and self._early
         if lets != self._lets_next_begin:
             self._lets_next_begin = lets
-            for place in range(len(self.numbers)):
+            for place in range(len(self.kernels)):
                 struct.pack_into("<q", self._content, place * self._size + self._next_word, lets)
 
     def _prepare_sharing(self, prepared: PreparedLaunch) -> None:
         """Allocate the counters of a launch whose blocks share work, and note its scratch memory."""
-        launch, words = prepared.launch, prepared.parameters.words
+        launch, layout = prepared.launch, prepared.launch.layout
         self.scratch_bytes = launch.scratch_bytes
         if launch.scratch_bytes:
-            self._scratch_word = words.index("scratch") * _WORD
+            assert layout.scratch is not None
+            self._scratch_word = layout.scratch * _WORD
         if launch.counters_bytes:
+            assert layout.counters is not None
             if self._counters is None or self._counters.size < launch.counters_bytes:
                 self._counters = self._executable.device.allocate(launch.counters_bytes)
-            struct.pack_into("<q", self._content, words.index("counters") * _WORD, self._counters.address)
+            struct.pack_into("<q", self._content, layout.counters * _WORD, self._counters.address)
 
     def use_scratch(self, address: int) -> None:
         """Set the address of the scratch memory, if the launch needs any."""

@@ -13,7 +13,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.late_dataclass import dataclass
 from opendml.program.node import REDUCTIONS, SCANS, Node, ordered
-from opendml.program.sizes import Size
+from opendml.program.sizes import Size, hint_of
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
@@ -21,10 +21,9 @@ from opendml.targets.common.launch import NUMBER, KernelNest, Query, inner_words
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern, moves_in_group
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES, alignment_of
 from opendml.targets.cuda.tensor_map import TensorMap
 
-VECTOR_BYTES = 16
-"""Bytes of the widest access of a thread."""
 STATIC_SHARED_BYTES = 48 * 1024
 """Bytes of shared memory of a block that the code itself names, at most; more is asked for at the launch."""
 POSTS_BYTES = 2 * 16
@@ -79,9 +78,15 @@ class CudaQuery(Query["UnitNest", CudaMachine]):
     alignments: Sequence[int]
 
 
-def alignment_of(address: int) -> int:
-    """Return the greatest power of two up to VECTOR_BYTES that divides an address."""
-    return min(address & -address, VECTOR_BYTES) if address else VECTOR_BYTES
+def alignments_of(kernels: Sequence[Kernel]) -> tuple[int, ...]:
+    """Return the alignments of the accesses of kernels of one launch over tensors that are aligned, for the
+    present hints."""
+    return tuple(
+        [
+            VECTOR_BYTES if each[0].buffer is None else min(alignment_of(hint_of(one.offset)) for one in each)
+            for each in zip(*[kernel.accesses for kernel in kernels], strict=True)
+        ]
+    )
 
 
 def check_fit(query: Any, fits: bool) -> None:

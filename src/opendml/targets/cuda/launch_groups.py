@@ -14,9 +14,10 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.targets.common.candidates import cheapest_estimate
 from opendml.targets.common.forms import form_of, span_of, structure_of
 from opendml.targets.common.kinds import KernelKind, kind_of
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.schedule import schedule, table_of
 
 MOST_KERNELS = 4

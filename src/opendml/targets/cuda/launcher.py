@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opendml.targets.cuda.api import check, driver_module, launch_config
-from opendml.targets.cuda.launch import CudaLaunch
+from opendml.targets.cuda.planned_launch import PlannedLaunch
 
 if TYPE_CHECKING:
     from opendml.targets.cuda.executable import CudaInstance
@@ -26,7 +26,7 @@ class LaunchConfig:
         self._config: Any = None
         self.made: tuple[Any, Any, Any, Callable[[], None]] | None = None
 
-    def of(self, launch: CudaLaunch, stream: int, early: bool) -> Any:
+    def of(self, launch: PlannedLaunch, stream: int, early: bool) -> Any:
         """Return the description of a launch on a stream, which replaces those of earlier calls.
 
         Args:
@@ -45,7 +45,7 @@ class LaunchConfig:
 
 
 def launcher(
-    function: Any, launch: CudaLaunch, content: Any, stream: int, early: bool, described: LaunchConfig
+    function: Any, launch: PlannedLaunch, content: Any, stream: int, early: bool, described: LaunchConfig
 ) -> Callable[[], None]:
     """Return a function that adds a launch to a stream.
 

@@ -6,7 +6,6 @@ counts of loops and numbers. Words are integers of 64 bits.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from opendml.across_forks import cached_property
 from opendml.late_dataclass import dataclass
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, WINDOW_MODES, CudaMode, CudaPattern
-from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
+from opendml.targets.cuda.planned_launch import ParameterLayout
 
 MEANINGS = {
     "lets_next_begin": "1 if the next kernel may be launched as soon as this one has begun; instances set it",
@@ -196,45 +195,36 @@ class ParameterStruct:
         return words_of(self.pattern.mode).maps
 
     @property
-    def _has_share(self) -> bool:
-        """True if the code multiplies by one over the elements of a group."""
-        return "elements" in self.words
-
-    def map_offset(self, number: int) -> int:
-        """Return the first byte of a tensor map."""
-        before = 8 * (len(self.words) + 2 * len(self.divisors) + self._has_share)
-        return -(-before // MAP_ALIGNMENT) * MAP_ALIGNMENT + number * MAP_BYTES
+    def layout(self) -> ParameterLayout:
+        """The places of the parameters."""
+        places = {name: number for number, name in enumerate(self.words)}
+        return ParameterLayout(
+            len(self.words),
+            len(self.divisors),
+            places.get("elements"),  # The code multiplies by one over the elements of a group.
+            len(self.maps),
+            places["lets_next_begin"],
+            places.get("counters"),
+            places.get("scratch"),
+        )
 
     def declaration(self) -> str:
         """Return the C++ structure."""
         lines = [f"    long long {_declared(name)}" for name in self.words]
         lines += [f"    Divisor {_declared(name)}" for name in self.divisors]
-        if self._has_share:
+        if "elements" in self.words:
             lines.append("    double share;  // one over the elements of a group")
         lines += [f"    TensorMap {name};" for name in self.maps]
         return "\n".join(["struct Parameters {", *lines, "};"])
 
+    def numbers(self, values: Mapping[str, int]) -> list[int]:
+        """Return the words and divisors of a launch. Addresses are 0."""
+        return [*[values.get(name, 0) for name in self.words], *[values[name] for name in self.divisors]]
+
     def pack(self, values: Mapping[str, int]) -> bytes:
         """Return the bytes of the structure. Addresses are left zero."""
-        content = struct.pack(f"<{len(self.words)}q", *[values.get(name, 0) for name in self.words])
-        for name in self.divisors:
-            content += struct.pack("<qQ", values[name], magic(values[name]))
-        if self._has_share:
-            content += struct.pack("<d", 1.0 / values["elements"])
-        return content.ljust(self.map_offset(len(self.maps)), b"\0") if self.maps else content
+        return self.layout.pack(self.numbers(values))
 
 
 def _declared(name: str) -> str:
     return f"{name};  // {MEANINGS[name]}" if name in MEANINGS else f"{name};"
-
-
-def magic(count: int) -> int:
-    """Return the numbers that make a division by `count` a multiplication: ceil(2^s / count) and s.
-
-    They have 32 bits each. Dividends are below 2^31.
-    """
-    if count >= 2**31:
-        return 0
-    shift = 31 + (count - 1).bit_length()
-    multiplier: int = -(-(2**shift) // count)
-    return multiplier | shift << 32

@@ -11,8 +11,8 @@ from opendml.late_dataclass import dataclass
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.contraction_source import contraction_of, loads_beside
-from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.pattern import CudaAccess
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 
 _MOST = 8
 """Largest number of results in a unit; eight FLOAT16 are the widest access."""

@@ -13,8 +13,9 @@ from opendml.compiler.loops import loop_nest
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, unit_nest
+from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, unit_nest
 from opendml.targets.cuda.machine import CudaMachine
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.schedule_chain import ATTENTION
 from opendml.targets.cuda.schedule_contraction import CudaProductQuery, contractions
 from opendml.targets.cuda.schedule_depthwise import DEPTHWISE

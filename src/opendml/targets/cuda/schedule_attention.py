@@ -31,10 +31,11 @@ from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.attention_source import Scores, mask_of, terms_of
 from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, tiled_pattern
+from opendml.targets.cuda.launch import CudaLaunch, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, TensorMap
 from opendml.targets.cuda.warpgroup_source import UNIT
 from opendml.targets.cuda.warpgroups import (

@@ -18,10 +18,11 @@ from opendml.targets.common.guards import loads_of
 from opendml.targets.common.launch import loop_words, power_of_two
 from opendml.targets.common.roles import AttentionRoles, attention_roles, count_of, loops_from_results
 from opendml.targets.cuda.contraction_source import half_of
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table, tiled_pattern
+from opendml.targets.cuda.launch import CudaLaunch, Table, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.schedule_attention import ATTENTION_TILES, AttentionChoice, AttentionShape
 from opendml.targets.cuda.schedule_contraction import CudaProductQuery
 from opendml.targets.cuda.schedule_few_rows import FewRowsChoice, FewRowsShape

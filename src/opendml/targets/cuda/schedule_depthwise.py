@@ -22,10 +22,11 @@ from opendml.targets.common.launch import loop_words, needs_64_bits
 from opendml.targets.cuda.contraction_source import stored_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.depthwise_source import ROLES
-from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, VECTOR_BYTES, CudaLaunch, check_fit
+from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, CudaLaunch, check_fit
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.result_units import ResultUnits, units_along
 from opendml.targets.cuda.schedule_contraction import CudaProductQuery, Shape, candidate_of_form
 from opendml.targets.cuda.tiled_operand import access_patterns

@@ -10,9 +10,10 @@ from opendml.late_dataclass import dataclass
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import PANEL, SHARED_INSTRUCTIONS, instructions, reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, UnitNest, check_fit
+from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest, check_fit
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 
 _THREADS = 128
 _UNITS = 2

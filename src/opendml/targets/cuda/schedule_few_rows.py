@@ -20,10 +20,11 @@ from opendml.targets.common.launch import loop_words, power_of_two
 from opendml.targets.common.pattern import Step
 from opendml.targets.common.roles import AttentionRoles, attention_roles, count_of, loops_from_results
 from opendml.targets.cuda.costs import read_by
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, check_fit, tiled_pattern
+from opendml.targets.cuda.launch import CudaLaunch, check_fit, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 
 MOST_ROWS = 15
 """Queries that share keys, at most: a thread holds the results of all of them for its columns."""

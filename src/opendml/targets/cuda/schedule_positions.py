@@ -6,9 +6,10 @@ from opendml.late_dataclass import dataclass
 from opendml.targets.common.candidates import Estimate
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery
+from opendml.targets.cuda.launch import POSTS_BYTES, CudaLaunch, CudaQuery
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 
 _THREADS, _RESIDENT = 512, 2
 """Threads of a block, and such blocks on a multiprocessor."""

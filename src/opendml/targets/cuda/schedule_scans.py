@@ -12,9 +12,10 @@ from opendml.late_dataclass import dataclass
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.launch import power_of_two
 from opendml.targets.cuda.costs import DEVICE_MEETING, thread_meeting
-from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery, Table
+from opendml.targets.cuda.launch import POSTS_BYTES, CudaLaunch, CudaQuery, Table
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 
 _WARP = 32
 _THREADS, _LARGE_THREADS, _MOST_THREADS = 256, 512, 1024

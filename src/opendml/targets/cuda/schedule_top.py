@@ -14,9 +14,10 @@ from opendml.program.sizes import least
 from opendml.targets.common.candidates import Estimate, Refusal
 from opendml.targets.common.launch import power_of_two
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, check_fit
+from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, check_fit
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 
 _LEAST_SORTED = 32
 _MOST_SORTED_BYTES = 32 * 1024

@@ -29,10 +29,11 @@ from opendml.targets.common.differences import BYTES
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.launch import loop_words
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, tiled_pattern
+from opendml.targets.cuda.launch import CudaLaunch, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.tensor_map import (
     ADDRESS_ALIGNMENT,
     MOST_DIMENSIONS,

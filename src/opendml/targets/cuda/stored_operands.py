@@ -18,9 +18,9 @@ from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import instructions, reading
-from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 from opendml.targets.cuda.schedule_attention import AttentionShape
 from opendml.targets.cuda.schedule_chain import ChainShape, chain_cycles
 from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, estimates, tile_cycles

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -59,6 +61,20 @@ class TensorMap:
     box: tuple[int, ...]
     offset: int = 0
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the map, which may be traced: all but the access."""
+        return (*self.sizes, *self.strides, *self.box, self.offset)
+
+    def with_numbers(self, numbers: Sequence[int]) -> TensorMap:
+        """Return the map with other numbers."""
+        sizes, strides, box, (offset, *_) = _parts(numbers, self.sizes, self.strides, self.box)
+        return replace(self, sizes=sizes, strides=strides, box=box, offset=offset)
+
+    def to_json(self) -> list[Any]:
+        """Return the map as JSON, without its numbers."""
+        return [self.access, self.type.name, len(self.sizes), len(self.box), isinstance(self, WindowMap)]
+
     def encode(self, driver: Any, address: int) -> Any:
         """Return the driver's error and its encoding of the map, for a tensor at an address."""
         short = driver.cuuint32_t
@@ -93,6 +109,27 @@ class WindowMap(TensorMap):
     upper: tuple[int, int] = (0, 0)
     steps: tuple[int, int] = (1, 1)
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """See TensorMap."""
+        return (*self.sizes, *self.strides, *self.box, self.offset, *self.lower, *self.upper, *self.steps)
+
+    def with_numbers(self, numbers: Sequence[int]) -> WindowMap:
+        """See TensorMap."""
+        sizes, strides, box, rest = _parts(numbers, self.sizes, self.strides, self.box)
+        offset, *corners = rest
+        (a, b, c, d, e, f) = corners
+        return replace(
+            self,
+            sizes=sizes,
+            strides=strides,
+            box=box,
+            offset=offset,
+            lower=(a, b),
+            upper=(c, d),
+            steps=(e, f),
+        )
+
     def encode(self, driver: Any, address: int) -> Any:
         """Return the driver's error and its encoding of the map, for images at an address."""
         short = driver.cuuint32_t
@@ -104,6 +141,22 @@ class WindowMap(TensorMap):
             [short(each) for each in (1, *self.steps, 1)],
             *_box_settings(driver),
         )
+
+
+def _parts(numbers: Sequence[int], *groups: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the first numbers in groups of given lengths, and the rest."""
+    found, at = list[tuple[int, ...]](), 0
+    for each in groups:
+        found.append(tuple(numbers[at : at + len(each)]))
+        at += len(each)
+    return [*found, tuple(numbers[at:])]
+
+
+def map_from_json(data: Sequence[Any]) -> TensorMap:
+    """Return the map that `TensorMap.to_json` has made JSON of. All its numbers are 0."""
+    access, type, dimensions, boxes, is_window = data
+    kind = WindowMap if is_window else TensorMap
+    return kind(access, ScalarType[type], (0,) * dimensions, (0,) * (dimensions - 1), (0,) * boxes)
 
 
 @cache

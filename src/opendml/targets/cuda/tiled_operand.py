@@ -13,8 +13,8 @@ from opendml.targets.common.differences import BYTES
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.contraction_source import SHORT_TYPES
-from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.pattern import CudaAccess
+from opendml.targets.cuda.planned_launch import VECTOR_BYTES
 
 _LOAD_INSTRUCTIONS, _GUARD_INSTRUCTIONS = 8, 10
 """Instructions for each unit of an operand that is loaded, and more where it is guarded or computed."""

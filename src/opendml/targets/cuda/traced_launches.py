@@ -2,66 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
 
-from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import innermost_loop
-from opendml.compiler.sized import numbers_in, plain, with_numbers, with_plain_nodes
+from opendml.compiler.sized import numbers_in, plain, with_plain_nodes
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import Answers, hint_of, is_traced
+from opendml.program.sizes import Answers
 from opendml.targets.common.candidates import Decision
 from opendml.targets.common.forms import form_of, key_of, recording, trace_of
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, alignment_of
+from opendml.targets.cuda.launch import CudaLaunch, alignments_of
 from opendml.targets.cuda.machine import CudaMachine
-from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.schedule import chosen, construct_traced
-
-_SIZED = ("grid", "maps", "shared_bytes", "counters_bytes", "scratch_bytes")
-"""The fields of a launch, beside its words, that may be traced."""
-
-
-class TracedLaunch:
-    """A launch with traced sizes.
-
-    Args:
-        launch: the launch.
-        alignments: of the accesses for which it is made.
-
-    Attributes:
-        launch: the launch.
-        code: its machine code; empty: it is not compiled yet.
-    """
-
-    def __init__(self, launch: CudaLaunch, alignments: tuple[int, ...]) -> None:
-        self.launch, self.alignments, self.code = launch, alignments, b""
-        self.parameters = ParameterStruct(launch.pattern)
-        self._words = [name for name, word in launch.values.items() if is_traced(word)]
-        self._rest = {name: getattr(launch, name) for name in _SIZED}
-        self.numbers = [*(launch.values[name] for name in self._words), *numbers_in(self._rest)]
-        """The traced numbers: words, then those of other fields."""
-
-    @cached_property
-    def key(self) -> Hashable:
-        """A key that is equal for launches that are equal for all sizes, once they are compiled."""
-        # Equal expressions are one object. Comparing them would guard their values.
-        words = {name: word for name, word in self.launch.values.items() if not is_traced(word)}
-        return self.code, self.alignments, *map(id, self.numbers), repr((words, *self._plain()))
-
-    def _plain(self) -> Iterator[object]:
-        """Yield the fields of the launch, without traced numbers."""
-        for each in fields(self.launch):
-            if each.name not in ("pattern", "values", *_SIZED):
-                yield getattr(self.launch, each.name)
-        yield with_numbers(self._rest, [0] * len(numbers_in(self._rest)))
-        yield self._words
-
-    def sized(self, numbers: Sequence[int]) -> CudaLaunch:
-        """Return the launch for values of its traced numbers."""
-        words = dict(zip(self._words, numbers, strict=False))
-        rest = with_numbers(self._rest, numbers[len(words) :])
-        return replace(self.launch, values={**self.launch.values, **words}, **rest)
 
 
 class TracedKernel:
@@ -77,35 +30,13 @@ class TracedKernel:
         form, binding: its form, and what binds the form to it.
         key: the number of the form.
         trace: the trace of its sizes; None: all are plain numbers.
-        numbers: its traced numbers.
-        accesses: the buffers and the offsets of its accesses.
-        offset_numbers: the traced offsets.
     """
 
     def __init__(self, kernel: Kernel, keys: dict[Hashable, int]) -> None:
         self.origin, self.kernel = kernel, with_plain_nodes(kernel)
-        self.numbers = numbers_in(self.kernel)
         self.form, self.binding = form_of(self.kernel, plain(replace(kernel, values=(), numbers=())))
         self.key = keys.setdefault(key_of(self.form), len(keys))
         self.trace = trace_of(self.form)
-        self.accesses = [(access.buffer, access.offset) for access in kernel.accesses]
-        self.offset_numbers = [offset for _, offset in self.accesses if is_traced(offset)]
-
-    def accesses_at(self, numbers: Sequence[int]) -> list[tuple[int | None, int]]:
-        """Return the accesses for values of the traced offsets."""
-        if not numbers:
-            return self.accesses
-        rest = iter(numbers)
-        return [(buffer, next(rest) if is_traced(offset) else offset) for buffer, offset in self.accesses]
-
-    def alignments(self) -> tuple[int, ...]:
-        """Return the alignments of its accesses over tensors that are aligned, for the present hints."""
-        return tuple(
-            [
-                VECTOR_BYTES if each.buffer is None else alignment_of(hint_of(each.offset))
-                for each in self.kernel.accesses
-            ]
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,20 +68,21 @@ class TracedLaunches:
         self._kernels: dict[int, TracedKernel] = {}
         self._keys: dict[Hashable, int] = {}
         self._known: dict[Hashable, list[_Known]] = {}
-        self._bound: dict[tuple[int, int, tuple[int, ...]], tuple[CudaLaunch, TracedLaunch]] = {}
 
-    def of(self, kernels: Iterable[Kernel]) -> list[tuple[TracedKernel, TracedLaunch]]:
-        """Return kernels with their launches for the hints of the trace. The code of new ones is missing."""
-        memo, found = dict[Hashable, CudaLaunch](), list[tuple[TracedKernel, TracedLaunch]]()
+    def of(self, kernels: Iterable[Kernel]) -> list[tuple[TracedKernel, CudaLaunch, tuple[int, ...]]]:
+        """Return kernels with the launches of their forms for the hints of the trace, and the alignments of
+        accesses for which these are made."""
+        memo = dict[Hashable, CudaLaunch]()
+        found = list[tuple[TracedKernel, CudaLaunch, tuple[int, ...]]]()
         for each in kernels:
             kernel = self._kernels.get(id(each))
             if kernel is None:
                 kernel = self._kernels[id(each)] = TracedKernel(each, self._keys)
-            alignments = kernel.alignments()
+            alignments = alignments_of([kernel.kernel])
             key = kernel.key, alignments
             if key not in memo:
                 memo[key] = self._launch(kernel, alignments)
-            found.append((kernel, self._bound_to(kernel, memo[key], alignments)))
+            found.append((kernel, memo[key], alignments))
         return found
 
     def _launch(self, kernel: TracedKernel, alignments: tuple[int, ...]) -> CudaLaunch:
@@ -171,13 +103,3 @@ class TracedLaunches:
             return replace(launch, pattern=plain(launch.pattern))
         known.append(_Known(decision, inner, answers, launch))
         return launch
-
-    def _bound_to(
-        self, kernel: TracedKernel, launch: CudaLaunch, alignments: tuple[int, ...]
-    ) -> TracedLaunch:
-        """Return a launch of a kernel's form as that of the kernel."""
-        key = id(kernel), id(launch), alignments
-        if key not in self._bound:
-            # The launch is kept, because another one could get its number.
-            self._bound[key] = launch, TracedLaunch(launch.bound(kernel.binding), alignments)
-        return self._bound[key][1]

@@ -1,0 +1,352 @@
+"""Plans of CUDA programs on disk: what is found again, what is not, and that neither changes a result.
+
+Kernels run on the processor, over arrays of a fake device.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import opendml as dml
+from opendml.frontends.onnx import model_file
+from opendml.later import finish
+from opendml.targets import object_cache
+from opendml.targets.cuda import backend, cubins, planning, stored_plan
+from tests.cuda.fake import FakeArray, install
+from tools.cuda_emulator import COMPILER, emulated
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(28)
+X = RANDOM.standard_normal((1, 1, 12, 16), np.float32)
+W, V = RANDOM.standard_normal((1, 1, 16, 16), np.float32), RANDOM.standard_normal((16, 8), np.float32)
+NOTHING = {"parsed": 0, "fused": 0, "scheduled": 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> Iterator[None]:
+    """Kernels are compiled once for all tests."""
+    with emulated():
+        yield
+
+
+class Work:
+    """A cache of its own, and counts of what a process does beside running machine code."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.counts = folder / "cache", dict(NOTHING)
+        monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(self.folder))
+        monkeypatch.setenv(object_cache.PLANS_VARIABLE, "1")
+        for module, function, name in (
+            (model_file, "_parsed", "parsed"),
+            (planning, "fuse", "fused"),
+            (planning, "_planned", "scheduled"),
+        ):
+            monkeypatch.setattr(module, function, self._counted(getattr(module, function), name))
+
+    def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def counted(*arguments: Any, **named: Any) -> Any:
+            self.counts[name] += 1
+            return function(*arguments, **named)
+
+        return counted
+
+    def of(self, run: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
+        """Return the result of `run` and what it took, once all plans are written."""
+        self.counts |= NOTHING
+        found = run()
+        finish()
+        return found, dict(self.counts)
+
+    @property
+    def plans(self) -> list[Path]:
+        """The files of plans."""
+        finish()
+        return sorted(self.folder.glob("*.plan"))
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+    install(monkeypatch, planning.compiled_program)
+    monkeypatch.setattr(backend, "known_executable", stored_plan.known_executable)
+    return Work(tmp_path, monkeypatch)
+
+
+def result(activation: Any = dml.activation_relu, w: Array = W) -> bytes:
+    """A product, an activation, and a sum that is prepared from a constant."""
+    graph = dml.Graph()
+    y = activation(dml.gemm(graph.input("x", dml.FLOAT32, X.shape), graph.constant(w)))
+    total = dml.reduce(graph.constant(w), function="SUM", axes=[2])
+    model = graph.compile({"y": dml.element_wise_add(y, total)}, "cuda")
+    return bytes(model(X)["y"].tobytes())
+
+
+def test_a_known_graph_is_neither_fused_nor_scheduled(work: Work) -> None:
+    expected, first = work.of(result)
+    assert (first["fused"], first["scheduled"]) == (1, 1)
+    wanted = np.maximum(X @ W, 0) + W.sum(2, keepdims=True)
+    np.testing.assert_allclose(np.frombuffer(expected, np.float32).reshape(X.shape), wanted, 1e-4, 1e-4)
+    assert work.of(result) == (expected, NOTHING)
+    assert work.of(lambda: result(w=2 * W))[1] == NOTHING
+    assert work.of(lambda: result(dml.activation_tanh))[1]["fused"] == 1
+
+
+@pytest.mark.parametrize("what", ["name", "machine", "driver_version", "library", "compiler"])
+def test_another_device_driver_or_version_has_a_plan_of_its_own(
+    what: str, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = work.of(result)
+    owner: Any = stored_plan.device(0)
+    if what == "library":
+        monkeypatch.setattr(stored_plan, "environment", lambda: "NVRTC 99.0")
+    elif what == "compiler":
+        monkeypatch.setattr(cubins, "compiler_digest", lambda _: "another version")
+        monkeypatch.setattr(stored_plan, "environment", cubins.environment.__wrapped__)
+    else:
+        other = replace(owner.machine, l2_bytes=1) if what == "machine" else 7
+        monkeypatch.setattr(owner, what, other)
+    found, counts = work.of(result)
+    assert (found, counts["fused"], len(work.plans)) == (expected, 1, 2)
+
+
+def _cut(plan: bytes) -> bytes:
+    return plan[: len(plan) // 2]
+
+
+def _changed(plan: bytes) -> bytes:
+    return plan.replace(b'"dispatched":', b'"dispatched":1', 1)
+
+
+@pytest.mark.parametrize("damage", [_cut, _changed, lambda _: b"", lambda _: b"{}"])
+def test_a_damaged_plan_is_ignored_and_made_anew(damage: Callable[[bytes], bytes], work: Work) -> None:
+    expected, _ = work.of(result)
+    (path,) = work.plans
+    sound = path.read_bytes()
+    path.write_bytes(damage(sound))
+    found, counts = work.of(result)
+    assert (found, counts["fused"]) == (expected, 1)
+    assert path.read_bytes() == sound
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{}", b'{"codes": []}', b'{"codes": [], "buffers": 1}'])
+def test_a_plan_that_another_version_may_have_written_is_ignored(content: bytes, work: Work) -> None:
+    expected, _ = work.of(result)
+    (path,) = work.plans
+    object_cache.write_object(path.stem, content, "plan")
+    found, counts = work.of(result)
+    assert (found, counts["fused"]) == (expected, 1)
+
+
+def test_a_plan_whose_machine_code_is_gone_is_made_anew(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, _ = work.of(result)
+    monkeypatch.setattr(stored_plan, "cubins_of_keys", cubins.cubins_of_keys)  # The cache has no code.
+    found, counts = work.of(result)
+    assert (found, counts["fused"]) == (expected, 1)
+
+
+def test_without_plans_nothing_is_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(object_cache.PLANS_VARIABLE, "0")
+    work.of(result)
+    assert work.plans == []
+
+
+def test_steps_of_recurrences_come_from_a_plan(work: Work) -> None:
+    x = RANDOM.standard_normal((1, 5, 2, 8), np.float32)
+    w, r = (RANDOM.standard_normal((1, 1, 24, 8), np.float32) for _ in range(2))
+
+    def hidden() -> bytes:
+        graph = dml.Graph()
+        states = dml.gru(
+            graph.input("x", dml.FLOAT32, x.shape),
+            *(graph.constant(each) for each in (w, r)),
+            activation_descs=[dml.descs.ActivationSigmoid(), dml.descs.ActivationTanh()],
+            direction="FORWARD",
+            linear_before_reset=False,
+            output_sequence=True,
+        )
+        assert states.output_sequence is not None
+        return bytes(graph.compile({"y": states.output_sequence}, "cuda")(x)["y"].tobytes())
+
+    expected, _ = work.of(hidden)
+    assert work.of(hidden) == (expected, NOTHING)
+
+
+def attended(*shapes: tuple[int, int]) -> list[bytes]:
+    """Return results of a graph with named dimensions, constants, and numbers that follow from sizes."""
+    graph, found = dml.Graph(), list[bytes]()
+    x = graph.input("x", dml.FLOAT32, ["batch", 1, "length", 16])
+    y = x @ graph.constant(W)
+    centred = dml.mean_variance_normalization1(y, None, None, axes=[2])
+    scores = dml.gemm(centred, x, trans_b="TRANSPOSE")
+    outputs = {"y": dml.activation_softmax1(scores, axes=[3]), "z": y.reshape(-1, 16)}
+    model = graph.compile(outputs, "cuda")
+    for batch, length in shapes:
+        values = np.random.default_rng(length).standard_normal((batch, 1, length, 16), np.float32)
+        found += [each.tobytes() for each in model(values).values()]
+    return found
+
+
+def test_a_known_graph_of_traced_sizes_is_neither_fused_nor_scheduled(work: Work) -> None:
+    shapes = (3, 20), (2, 31), (3, 25)
+    expected, first = work.of(lambda: attended(*shapes))
+    assert first["fused"] > 0
+    assert work.of(lambda: attended(*shapes)) == (expected, NOTHING)
+    other, counts = work.of(lambda: attended((3, 70), shapes[0]))
+    assert other[2:] == expected[:2]
+    assert counts["fused"] > 0
+    assert work.of(lambda: attended((3, 70), shapes[0])) == (other, NOTHING)
+
+
+@pytest.mark.parametrize("damage", [_cut, lambda _: b"", lambda _: b"{}"])
+def test_damaged_plans_of_traced_sizes_are_ignored(damage: Callable[[bytes], bytes], work: Work) -> None:
+    expected, _ = work.of(lambda: attended((3, 20)))
+    for path in work.plans:
+        path.write_bytes(damage(path.read_bytes()))
+    found, counts = work.of(lambda: attended((3, 20)))
+    assert found == expected
+    assert counts["fused"] > 0
+    assert work.of(lambda: attended((3, 20))) == (expected, NOTHING)
+
+
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_a_stored_plan_serves_tensors_that_are_not_aligned(is_traced: bool, work: Work) -> None:
+    """Other launches are made of the kernels in the plan, which are read for them alone."""
+
+    def run(size: int) -> bytes:
+        graph = dml.Graph()
+        x = graph.input("x", dml.FLOAT32, [3, "length" if is_traced else 24])
+        model = graph.compile({"y": dml.activation_softmax1(x * 2.0, axes=[1])}, "cuda")
+        room = np.zeros(3 * size + 1, np.float32)
+        room[1:] = np.random.default_rng(1).standard_normal(3 * size)
+        y = np.full((3, size), np.nan, np.float32)
+        model.run({"x": FakeArray(room[1:].reshape(3, size))}, {"y": FakeArray(y)})
+        powers = np.exp(2 * room[1:].reshape(3, size).astype(np.float64))
+        np.testing.assert_allclose(y, powers / powers.sum(axis=1, keepdims=True), rtol=1e-5)
+        return y.tobytes()
+
+    expected, first = work.of(lambda: run(24))
+    found, counts = work.of(lambda: run(24))
+    assert (found, counts["fused"]) == (expected, 0)
+    assert first["scheduled"] == counts["scheduled"] + 1 > 1
+    if is_traced:
+        run(28)
+
+
+TEXT = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[n, 16] x) => (float[n, 8] y, bool[n, 8] positive) {
+  h = MatMul (x, w)
+  r = Relu (h)
+  f = Mul (v, v)
+  y = MatMul (r, f)
+  zero = Constant <value_float = 0.0> ()
+  positive = Greater (y, zero)
+}
+"""
+
+
+def model(text: str = TEXT, **weights: Array) -> bytes:
+    read = onnx.parser.parse_model(text)
+    for name, array in ({"w": W[0, 0], "v": V} | weights).items():
+        read.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return bytes(read.SerializeToString())
+
+
+def rows(count: int) -> Array:
+    return np.random.default_rng(count).standard_normal((count, 16), np.float32)
+
+
+def results(source: bytes, *counts: int, device: Any = "cuda") -> list[bytes]:
+    loaded = dml.onnx.load(source, device)
+    return [each.tobytes() for count in counts for each in loaded(rows(count)).values()]
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("[n,", "[9,")])
+def test_a_known_model_is_neither_parsed_nor_traced(text: str, work: Work) -> None:
+    source = model(text)
+    counts = (9, 9, 9) if "[9," in text else (9, 14, 9)
+    expected, first = work.of(lambda: results(source, *counts))
+    assert min(first.values()) > 0
+    assert work.of(lambda: results(source, *counts)) == (expected, NOTHING)
+    assert work.of(lambda: results(source, *counts, device=dml.Device("cuda"))) == (expected, NOTHING)
+    y = np.maximum(rows(9) @ W[0, 0], 0) @ (V * V)
+    np.testing.assert_allclose(np.frombuffer(expected[0], np.float32).reshape(9, 8), y, 1e-4, 1e-4)
+
+
+def test_a_new_bucket_of_a_known_model_is_planned_from_its_kernels(work: Work) -> None:
+    source = model()
+    expected, _ = work.of(lambda: results(source, 9, 200))
+    for path in work.plans:
+        path.unlink()
+    work.of(lambda: results(source, 9))
+    found, counts = work.of(lambda: results(source, 200))
+    assert found == expected[2:]
+    assert (counts["parsed"], counts["fused"]) == (0, 0)
+    assert counts["scheduled"] > 0
+    assert work.of(lambda: results(source, 200)) == (found, NOTHING)
+
+
+def test_plans_of_devices_are_their_own(work: Work) -> None:
+    """A plan for the CPU runs on no other device, and the other way round."""
+    source = model()
+    on_cpu, _ = work.of(lambda: results(source, 9, device="cpu"))
+    found, counts = work.of(lambda: results(source, 9))
+    assert counts["parsed"] == 1
+    again, counts = work.of(lambda: results(source, 9, device="cpu"))
+    assert (again, counts["parsed"]) == (on_cpu, 0)
+    np.testing.assert_allclose(np.frombuffer(found[0], "f4"), np.frombuffer(on_cpu[0], "f4"), 1e-4, 1e-4)
+
+
+def test_other_weights_that_a_trace_has_folded_are_folded_again(work: Work) -> None:
+    large = RANDOM.standard_normal((16, 80), np.float32)
+    text = TEXT.replace("float[n, 8]", "float[n, 80]").replace("bool[n, 8]", "bool[n, 80]")
+    work.of(lambda: results(model(text, v=large), 9))
+    found, counts = work.of(lambda: results(model(text, v=2 * large), 9))
+    assert counts["parsed"] == 1
+    y = np.maximum(rows(9) @ W[0, 0], 0) @ (4 * large * large)
+    np.testing.assert_allclose(np.frombuffer(found[0], "f4").reshape(9, 80), y, 1e-4, 1e-3)
+
+
+@pytest.mark.parametrize("what", ["name", "driver_version"])
+def test_a_known_model_is_traced_again_on_another_device(
+    what: str, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = work.of(lambda: results(model(), 9))
+    monkeypatch.setattr(stored_plan.device(0), what, "another")
+    found, counts = work.of(lambda: results(model(), 9))
+    assert found == expected
+    assert min(counts.values()) > 0
+
+
+def test_compiled_files_are_for_the_cpu(work: Work, tmp_path: Path) -> None:
+    loaded = dml.onnx.load(model(), "cuda")
+    loaded(rows(9))
+    with pytest.raises(dml.Unsupported, match="compiled=True"):
+        loaded.save(tmp_path / "model.dml", compiled=True)
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [3, "n"])
+    named = graph.compile({"y": dml.activation_relu(x)}, "cuda")
+    named(np.ones((3, 9), np.float32))
+    with pytest.raises(dml.Unsupported, match="compiled=True"):
+        named.save(tmp_path / "model.dml", compiled=True)
+
+
+def test_the_backend_imports_no_compiler() -> None:
+    """A process that finds its plans needs none."""
+    program = "import sys, opendml.targets.cuda.backend; print(*sorted(sys.modules))"
+    found = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    ).stdout.split()
+    assert "opendml.targets.cuda.executable" in found
+    needed = {"opendml.compiler", "opendml.compiler.recipe", "opendml.compiler.memory"}
+    assert {name for name in found if name.startswith("opendml.compiler")} <= needed
+    assert "opendml.targets.cuda.schedule" not in found
