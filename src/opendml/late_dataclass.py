@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "replace"]
 
 _SET_METHODS = ("__repr__", "__eq__", "__hash__")
 
@@ -132,9 +132,24 @@ def _frozen(of: type, eq: bool, repr: bool, slots: bool, kw_only: bool) -> type:
     return made  # type: ignore[no-any-return]
 
 
+_replaced: dict[type, tuple[list[str], Callable[[Any], tuple[Any, ...]]]] = {}
+"""The names of the arguments of classes, and functions of their values."""
+
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass, replace
 else:
+
+    def replace(instance, /, **changes):
+        """Return what `dataclasses.replace` returns, in less than half the time for many fields."""
+        of = type(instance)
+        known = _replaced.get(of)
+        if known is None:
+            names = [each.name for each in dataclasses.fields(of) if each.init]
+            known = _replaced[of] = names, _values_of(names)
+        names, values = known
+        arguments = dict(zip(names, values(instance), strict=True))
+        arguments.update(changes)
+        return of(**arguments)
 
     def dataclass(of=None, /, *, frozen=False, eq=True, repr=True, slots=False, kw_only=False):
         """Return what `dataclasses.dataclass` returns, quickly for a frozen class."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from operator import is_
 from typing import Any, TypeVar
 
 from opendml.compiler.kernel import Access, Kernel
+from opendml.late_dataclass import replace
 from opendml.program.node import Node, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import Size, hint_of, is_traced, value_at

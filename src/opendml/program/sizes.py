@@ -170,6 +170,7 @@ class _State(NamedTuple):
     known_ranges: dict[Polynomial, Interval]
     known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]]
     known_answers: Answers
+    known_comparisons: Answers
     served: Mapping[str, int] | None
     served_values: Evaluation | None
 
@@ -201,6 +202,8 @@ class Trace(Locked):
         self._passes_units = False
         self._known_answers: Answers = {}
         """The results of comparisons for which `has_answers` has recorded guards."""
+        self._known_comparisons: Answers = {}
+        """The results of `holds`, which has recorded their guards."""
         self._answers: Answers | None = None
         self._served: Mapping[str, int] | None = None
         self._served_values: Evaluation | None = None
@@ -330,7 +333,7 @@ class Trace(Locked):
         self.dimensions, self.guards, self._served = {**self.dimensions, **dimensions}, {}, served
         self._served_values = None if served is None else Evaluation(self.atoms, served)
         self._hints, self._ranges, self._known_ranges, self._known_quotients = [], [], {}, {}
-        self._known_answers = {}
+        self._known_answers, self._known_comparisons = {}, {}
         try:
             for atom, (least, greatest) in zip(self.atoms, before.ranges, strict=True):
                 self._evaluate(atom)
@@ -345,7 +348,7 @@ class Trace(Locked):
                 self._outermost = None
 
     def _state(self) -> _State:
-        known = self._known_ranges, self._known_quotients, self._known_answers
+        known = self._known_ranges, self._known_quotients, self._known_answers, self._known_comparisons
         served = self._served, self._served_values
         return _State(self.dimensions, self.guards, self._hints, self._ranges, *known, *served)
 
@@ -353,7 +356,7 @@ class Trace(Locked):
         """Leave a block. Its atoms remain, with the values of the trace."""
         self.dimensions, self.guards, self._hints, self._ranges = state[:4]
         self._known_ranges, self._known_quotients, self._known_answers = state[4:7]
-        self._served, self._served_values = state[7:]
+        self._known_comparisons, self._served, self._served_values = state[7:]
         for atom in self.atoms[len(self._hints) :]:
             self._evaluate(atom)
 
@@ -420,33 +423,9 @@ class Trace(Locked):
         least, greatest = self._bounds(polynomial)
         if len(polynomial) < 2:
             return least, greatest
-        # With atoms counted from their least values, terms of one sign bound those of the other.
-        start, terms = 0, dict[Monomial, int]()
-        for monomial, coefficient in polynomial:
-            own: dict[Monomial, int] = {(): coefficient}
-            for atom in monomial:
-                first = self._ranges[atom][0]
-                shifted = {key: value * first for key, value in own.items()} if first else {}
-                for key, value in own.items():
-                    longer = tuple(sorted((*key, atom)))
-                    shifted[longer] = shifted.get(longer, 0) + value
-                own = shifted
-            for key, value in own.items():
-                if key:
-                    terms[key] = terms.get(key, 0) + value
-                else:
-                    start += value
-        before = after = start
-        for monomial, coefficient in terms.items():
-            reach = coefficient
-            for atom in monomial:
-                first, last = self._ranges[atom]
-                reach *= last - first
-            if reach < 0:
-                before += reach
-            else:
-                after += reach
-        least, greatest = max(least, before), min(greatest, after)
+        if any(len(monomial) > 1 for monomial, _ in polynomial):
+            before, after = self._bounds_from_least(polynomial)
+            least, greatest = max(least, before), min(greatest, after)
         if len(polynomial) <= _MOST_TERMS and (cases := self._cases(polynomial)) is not None:
             # The polynomial is the greater or the lesser one of two others.
             one, other, chosen = self.range(cases[0]), self.range(cases[1]), cases[2]
@@ -508,6 +487,38 @@ class Trace(Locked):
                     low, high = product_range((low, high), (first, last))
             least, greatest = least + low, greatest + high
         return least, greatest
+
+    def _bounds_from_least(self, polynomial: Polynomial) -> Interval:
+        """Return the bounds of a polynomial whose atoms are counted from their least values.
+
+        Then terms of one sign bound those of the other. If all terms are linear, these are `_bounds`.
+        """
+        start, terms = 0, dict[Monomial, int]()
+        for monomial, coefficient in polynomial:
+            own: dict[Monomial, int] = {(): coefficient}
+            for atom in monomial:
+                first = self._ranges[atom][0]
+                shifted = {key: value * first for key, value in own.items()} if first else {}
+                for key, value in own.items():
+                    longer = tuple(sorted((*key, atom)))
+                    shifted[longer] = shifted.get(longer, 0) + value
+                own = shifted
+            for key, value in own.items():
+                if key:
+                    terms[key] = terms.get(key, 0) + value
+                else:
+                    start += value
+        before = after = start
+        for monomial, coefficient in terms.items():
+            reach = coefficient
+            for atom in monomial:
+                first, last = self._ranges[atom]
+                reach *= last - first
+            if reach < 0:
+                before += reach
+            else:
+                after += reach
+        return before, after
 
     def value(self, polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
         """Return the value of a polynomial for dimensions by name, which may be sizes of another trace."""
@@ -595,7 +606,12 @@ class Trace(Locked):
 
     def holds(self, relation: Relation, polynomial: Polynomial) -> bool:
         """Return whether a polynomial meets a relation, by its range or else by the hints and a guard."""
-        answer = self._holds(relation, polynomial)
+        if self._passes_units:
+            answer = self._holds(relation, polynomial)
+        elif (known := self._known_comparisons.get((relation, polynomial))) is not None:
+            answer = known
+        else:
+            answer = self._known_comparisons[relation, polynomial] = self._holds(relation, polynomial)
         if self._answers is not None:
             is_zero = relation is Relation.NOT_ZERO
             self.note(Relation.ZERO if is_zero else relation, polynomial, answer is not is_zero)
@@ -939,6 +955,8 @@ class Size(_Integer):
             if other.trace is not self.trace:
                 raise ValueError("sizes of two traces")
             return other.polynomial
+        if type(other) is int:
+            return (((), other),) if other else ()
         if isinstance(other, (int, np.integer)):
             return constant_polynomial(int(other))
         return None

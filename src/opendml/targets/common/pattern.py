@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, fields, is_dataclass
 from enum import Enum, IntEnum
-from functools import cache, lru_cache
+from functools import cache
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from opendml.compiler.kernel import fingerprint, number_of
@@ -134,38 +135,30 @@ def key_text(value: object) -> str:
     Graphs are equal whatever their sizes.
     """
     kind: Any = type(value)
-    if kind is int or kind is bool:
-        return repr(value)
-    if isinstance(value, Enum):
-        return value._name_  # `name` is a descriptor, which takes ten times as long.
-    if isinstance(value, AccessPattern):
-        return _access_text(value)
-    return _text_of_parts(value)
-
-
-@lru_cache(maxsize=4096)
-def _access_text(access: AccessPattern) -> str:
-    """Return the text of an access. Few accesses are different."""
-    return _text_of_parts(access)
-
-
-def _text_of_parts(value: object) -> str:
-    """Return the text of data that has parts."""
-    kind: Any = type(value)
-    names = _names(kind)
-    if names is not None:
-        parts = [key_text(getattr(value, name)) for name in names]
-        return f"{kind.__name__}({', '.join(parts)})"
-    if isinstance(value, tuple):
-        if value and isinstance(value[0], Node):
-            return fingerprint(value)
-        if len(value) > 1 and set(map(type, value)) == {int}:
-            return tuple.__repr__(value)
-        return f"({', '.join(map(key_text, value))})"
-    return repr(value)
+    return _text_for(kind)(value)
 
 
 @cache
-def _names(kind: type[Any]) -> tuple[str, ...] | None:
-    """Return the names of the fields of a dataclass; None for other classes."""
-    return tuple([each.name for each in fields(kind)]) if is_dataclass(kind) else None
+def _text_for(kind: type[Any]) -> Callable[[Any], str]:
+    """Return the function that returns the text of data of a class."""
+    if issubclass(kind, tuple):
+        return _text_of_tuple
+    if issubclass(kind, Enum):
+        return attrgetter("_name_")  # `name` is a descriptor, which takes ten times as long.
+    if not is_dataclass(kind):
+        return repr
+    names = [each.name for each in fields(kind)]
+    if len(names) < 2:
+        return lambda value: (
+            f"{kind.__name__}({', '.join([key_text(getattr(value, each)) for each in names])})"
+        )
+    values = attrgetter(*names)
+    return lambda value: f"{kind.__name__}({', '.join(map(key_text, values(value)))})"
+
+
+def _text_of_tuple(value: tuple[Any, ...]) -> str:
+    if value and isinstance(value[0], Node):
+        return fingerprint(value)
+    if len(value) > 1 and set(map(type, value)) == {int}:
+        return tuple.__repr__(value)
+    return f"({', '.join(map(key_text, value))})"

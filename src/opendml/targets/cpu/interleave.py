@@ -7,10 +7,10 @@ deinterleave the elements of a row, or make pixels of three channels have such l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel, renumbered
 from opendml.compiler.loops import LONG, WIDEST_BUNDLE
+from opendml.late_dataclass import replace
 from opendml.program.node import Node, ordered, rebuild
 from opendml.program.sizes import Size, hint_of
 from opendml.targets.common.guards import guards_of, loads_of

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, NumberedLoop, bundles, innermost_loop, loop_nest
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, replace
 from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.program.sizes import Size, are_same, greatest, hint_of
 from opendml.targets.common.candidates import Candidate
@@ -37,7 +36,6 @@ from opendml.targets.cpu.pattern import (
     RowOrder,
     RowWalk,
     SharedReadings,
-    WalkPattern,
     parameter_names,
 )
 from opendml.targets.cpu.short_rows import streams_of
@@ -80,6 +78,8 @@ _NEVER_STREAMED = {
 begin where its line does, because sums depend on that. Placed elements are written one by one. Short rows
 have streams of their own."""
 _BUNDLED = (CpuMode.POINTWISE, CpuMode.SHORT_ROWS, CpuMode.SHARED_ROWS, CpuMode.POSITIONS)
+_ANY_WALK = ElementWalk()
+"""The walk of modes that neither walk groups nor have bundles."""
 _MOST_ROW_VECTORS = 4
 """Vectors of a row that are unrolled, at most: a loop over so few takes as long as moving them."""
 _LONG_ROW = 256
@@ -269,29 +269,32 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> CpuPattern:
     widths = {bundle[0]: len(bundle) for bundle in bundled}
     # Guarded and gathered loads are not loaded as a whole tile.
     guarded = guards_of(kernel.values) if mode is CpuMode.TRANSPOSED else {}
-    loads = tuple(
+    loads = [
         _access_pattern(access, nest, position, mode, False, across=position not in guarded)
         for position, access in enumerate(kernel.loads)
-    )
-    stores = tuple(
+    ]
+    stores = [
         _access_pattern(access, nest, position, mode, True, widths.get(position, 1))
         for position, access in enumerate(kernel.stores, len(kernel.loads))
-    )
+    ]
     # Loops start at the boundary of a vector in one store. Others may lie differently.
-    streams = next((position for position, store in enumerate(stores) if store.streamed), None)
-    stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
-    walk: WalkPattern = ElementWalk(
-        bundled, streams=streams_of(kernel, nest, bundled) if mode is CpuMode.SHORT_ROWS else ()
-    )
+    streams = [position for position, store in enumerate(stores) if store.streamed]
+    for position in streams[1:]:
+        stores[position] = replace(stores[position], streamed=False)
+    parts = mode, tuple(loads), tuple(stores), kernel.values, len(nest.groups), len(nest.rows)
     if mode.walks_groups and mode.columns:
         bounded = _bounded(kernel, nest) if mode is CpuMode.COLUMNS else ()
-        walk = ColumnWalk(in_order=_in_order(kernel, nest, mode), bounded=bounded)
-    elif mode.walks_groups:
-        walk = RowWalk(in_order=_in_order(kernel, nest, mode), long_rows=_are_long(mode, nest.inner.count))
-    pattern = CpuPattern(mode, loads, stores, kernel.values, len(nest.groups), len(nest.rows), walk)
-    if isinstance(walk, ElementWalk):
-        pattern = replace(pattern, walk=replace(walk, row_steps=_row_steps(pattern, nest)))
-    return pattern
+        return CpuPattern(*parts, ColumnWalk(in_order=_in_order(kernel, nest, mode), bounded=bounded))
+    if mode.walks_groups:
+        long_rows = _are_long(mode, nest.inner.count)
+        return CpuPattern(*parts, RowWalk(in_order=_in_order(kernel, nest, mode), long_rows=long_rows))
+    if mode not in _BUNDLED:
+        return CpuPattern(*parts, _ANY_WALK)
+    joined = streams_of(kernel, nest, bundled) if mode is CpuMode.SHORT_ROWS else ()
+    walk = ElementWalk(bundled, streams=joined)
+    pattern = CpuPattern(*parts, walk)
+    steps = _row_steps(pattern, nest)
+    return replace(pattern, walk=replace(walk, row_steps=steps)) if steps else pattern
 
 
 def _are_long(mode: CpuMode, steps: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain, with_plain_nodes
 from opendml.compiler.stored_kernels import program_from_json, program_to_json
 from opendml.digests import digest_of
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, replace
 from opendml.program.program import Program
 from opendml.program.sizes import greatest, hint_of, is_traced
 from opendml.targets.cpu.contraction.chain import is_chained
@@ -516,7 +515,7 @@ def _job(
     needed = [
         each.launch.scratch_bytes + code.scratch_bytes for each, code in zip(launches, codes, strict=True)
     ]
-    scratch_bytes = aligned(greatest(0, *needed))
+    scratch_bytes = aligned(greatest(0, *dict.fromkeys(needed)))
     claims = [each.launch.claims for each in launches]
     shared = sum(each.launch.shared_cycles for each in launches)
     mostly_waits = shared < _LAUNCH_CYCLES * len(launches)

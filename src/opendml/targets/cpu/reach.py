@@ -11,7 +11,7 @@ from opendml.late_dataclass import dataclass
 from opendml.program.sizes import hint_of
 from opendml.targets.cpu.contraction.amx_tilings import fewest_in_amx
 from opendml.targets.cpu.contraction.costs import lane_count
-from opendml.targets.cpu.contraction.image import WindowAlong, viewed_image, windows_along
+from opendml.targets.cpu.contraction.image import WindowAlong, windows_along
 from opendml.targets.cpu.contraction.image_tilings import most_width
 from opendml.targets.cpu.contraction.schedule import LAUNCHED, ProductQuery
 from opendml.targets.cpu.contraction.tiles import TileChoice, is_fixed
@@ -84,11 +84,14 @@ def reach_of_filters(query: ProductQuery) -> Reach:
     """
     filters = next(roles for roles in query.roles if is_fixed(roles.a))
     image = filters.columns[-2:]
-    strides = [load.strides for load in filters.b.loads]
-    found = windows_along(image, filters.depth, query.kernel.domain, strides)
+    viewed = query.viewed(filters, False)
+    if viewed is None:
+        strides = [load.strides for load in filters.b.loads]
+        found = windows_along(image, filters.depth, query.kernel.domain, strides)
+    else:
+        found = [viewed.rows, viewed.columns][-len(image) :]
     loads = tuple([query.kernel.loads.index(load) for load in filters.b.loads])
     windows = _Windows(loads, image, filters.depth, found)
-    viewed = viewed_image(filters, False)
     if viewed is not None:
         limits = _Limit(filters.columns, MOST_ROWS + 1), _Limit(image[-1:], most=most_width(viewed))
         return Reach(limits, windows)
@@ -121,6 +124,6 @@ def windows_of(query: ProductQuery, choice: TileChoice) -> tuple[WindowAlong, Wi
     if Storage.WINDOWS not in (choice.a, choice.b):
         return None
     is_a, in_bf16 = choice.a is Storage.WINDOWS, choice.instructions is Instructions.AMX_BF16
-    viewed = viewed_image(query.roles[choice.exchanged], is_a, in_bf16)
+    viewed = query.viewed(query.roles[choice.exchanged], is_a, in_bf16)
     assert viewed is not None
     return viewed.rows, viewed.columns

@@ -8,7 +8,6 @@ depend on it. They do not depend on addresses or numbers, so launches are kept b
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from opendml.budget import check_time
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, NumberedLoop
 from opendml.compiler.sized import plain
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, replace
 from opendml.program.sizes import Answers, Trace, hint_of, is_traced
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of, recording, trace_of

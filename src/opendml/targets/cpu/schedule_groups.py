@@ -3,11 +3,9 @@ or in chunks that threads share."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, replace
 from opendml.program.node import Operation, ordered
 from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

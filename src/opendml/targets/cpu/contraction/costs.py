@@ -4,10 +4,10 @@ and multiplying."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
+from opendml.late_dataclass import replace
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.operands import a_along_depth, b_along_depth, is_contiguous

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import index
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, Kernel, number_of, operations_of
 from opendml.compiler.loops import Loop, LoopNest, loops_over, merged_neighbours
 from opendml.compiler.sized import plain
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, replace
 from opendml.program.node import Operation, ordered
 from opendml.program.sizes import hint_of, is_traced, names_of
 from opendml.targets.cpu.contraction.arithmetic import F32

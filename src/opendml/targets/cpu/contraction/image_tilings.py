@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache, lru_cache
 
+from opendml.late_dataclass import replace
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
     LATENCY,
@@ -52,7 +52,9 @@ _MOST_COLUMNS = 4096
 def image_tilings(viewed: ViewedImage, height: int | None = None) -> Iterator[Family]:
     """Yield the families whose B is windows, in blocks of whole rows of windows.
 
-    Tiles have the rows `height`; None: any.
+    Args:
+        viewed: the windows.
+        height: the rows of tiles, whose A is a constant that is packed ahead; None: any.
     """
     roles, lanes = viewed.roles, lane_count()
     outer, m, n, k = roles.sizes
@@ -70,7 +72,8 @@ def image_tilings(viewed: ViewedImage, height: int | None = None) -> Iterator[Fa
             item = STARTED + -(-rows // micro.rows) * tiles * groups * product_cycles
             item += packed(lines)
             item += rows * lines * (ROW + -(-viewed.width // lanes) * stored)
-            yield item + rows * k * a / lanes, Storage.PACKED, Storage.WINDOWS, 0.0
+            if height is None:
+                yield item + rows * k * a / lanes, Storage.PACKED, Storage.WINDOWS, 0.0
             yield item + rows * groups * STREAMED / lanes, Storage.AHEAD, Storage.WINDOWS, work
 
         least = outer * -(-m // micro.rows) * n / width * groups * product_cycles

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
+from opendml.late_dataclass import replace
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest, least
 from opendml.targets.cpu.contraction.arithmetic import F32

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, replace
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.contraction.amx_tilings import amx_image_tilings, amx_int8_tilings, amx_tilings
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import GATHERED, ROW, far_cycles, lane_count
-from opendml.targets.cpu.contraction.image import viewed_image
+from opendml.targets.cpu.contraction.image import ViewedImage, viewed_image
 from opendml.targets.cpu.contraction.image_tilings import broadcast_image_tilings, image_tilings
 from opendml.targets.cpu.contraction.launches import construct
 from opendml.targets.cpu.contraction.operands import is_contiguous
@@ -202,7 +201,7 @@ class Priced:
     def cycles_on(self, tiles: Tiles, threads: int) -> float:
         """Return the cycles of the thread that works longest, without the packing of constants, which is done
         once."""
-        longest = self._longest(tiles.item_cycles, tiles.rows, tiles.columns, threads)
+        longest = self._longest(threads)(tiles.item_cycles, tiles.rows, tiles.columns)
         part = tiles.packed_ahead
         if part is None or is_fixed(part):
             return longest
@@ -213,37 +212,47 @@ class Priced:
         _, work = self.work(tiles.item_cycles, tiles.rows, tiles.columns)
         return round(self.cycles_on(tiles, threads)), work
 
-    def least_on_threads(self, item: float, rows: int, columns: int, threads: int) -> tuple[int, float]:
-        """Return the least key of tiles with such blocks on `threads` threads."""
-        items, work = self.work(item, rows, columns)
-        least = round(self._longest(item, rows, columns, threads)), work
-        for b_ahead in (self.b_ahead, self.fixed_b_ahead):
-            if b_ahead:
-                ahead = b_ahead.item(item, columns)
-                work = ahead * items
-                least = min(least, (round(self._longest(ahead, rows, columns, threads)), work))
+    def least_on_threads(self, threads: int) -> Callable[[float, int, int], tuple[int, float]]:
+        """Return a function that returns the least key of tiles on `threads` threads, by the cycles of their
+        blocks, and their rows and columns."""
+        longest = self._longest(threads)
+        outer, m, n, _ = self.family.roles.sizes
+        ways = [each for each in (self.b_ahead, self.fixed_b_ahead) if each]
+
+        def least(item: float, rows: int, columns: int) -> tuple[int, float]:
+            items = outer * (-(-m // rows) * -(-n // columns))
+            found = round(longest(item, rows, columns)), item * items
+            for each in ways:
+                ahead = each.item(item, columns)
+                found = min(found, (round(longest(ahead, rows, columns)), ahead * items))
+            return found
+
         return least
 
-    def _longest(self, item: float, rows: int, columns: int, threads: int) -> float:
-        """Return the cycles of the thread that works longest.
+    def _longest(self, threads: int) -> Callable[[float, int, int], float]:
+        """Return a function that returns the cycles of the thread that works longest, by the cycles of
+        blocks, and their rows and columns.
 
         If the columns are traced, the fewest count as much as those of the hints. Else one block would hold
         all of the fewest, and one thread would be alone with them.
         """
         roles = self.family.roles
         outer, m, n, _ = roles.sizes
-        blocks = outer * -(-m // rows)
-        longest = self._longest_of(blocks * -(-n // columns), item, threads)
-        if not varies(self.traced, roles.columns):
-            return longest
-        fewest = -(-n // _FEWER)
-        filled = item * min(1.0, fewest / columns)
-        return longest + _FEWER * self._longest_of(blocks * -(-fewest // columns), filled, threads)
-
-    def _longest_of(self, items: int, item: float, threads: int) -> float:
-        """Return the cycles of the thread that works longest on some blocks."""
         claimed = _CLAIMED_AWAKE if self.stays else CLAIM_CYCLES
-        return -(-items // max(1, min(threads, items * item // claimed))) * item
+        fewest = -(-n // _FEWER) if varies(self.traced, roles.columns) else 0
+
+        def longest_of(items: int, item: float) -> float:
+            return -(-items // max(1, min(threads, items * item // claimed))) * item
+
+        def longest(item: float, rows: int, columns: int) -> float:
+            blocks = outer * -(-m // rows)
+            cycles = longest_of(blocks * -(-n // columns), item)
+            if not fewest:
+                return cycles
+            filled = item * min(1.0, fewest / columns)
+            return cycles + _FEWER * longest_of(blocks * -(-fewest // columns), filled)
+
+        return longest
 
 
 @dataclass(frozen=True)
@@ -363,6 +372,15 @@ class ProductQuery:
         families = [each.family for each in self._usual_families if not each.family.viewed]
         return own in [(each.roles.exchanged, each.instructions, each.micro) for each in families]
 
+    def viewed(self, roles: Roles, broadcast: bool, in_bf16: bool = False) -> ViewedImage | None:
+        """Return the image whose windows are an operand in some roles, as `viewed_image` does."""
+        for each in self.families:
+            known = each.family.viewed
+            kind = roles.exchanged, broadcast, in_bf16
+            if known and (known.roles.exchanged, known.broadcast, known.in_bf16) == kind:
+                return known
+        return viewed_image(roles, broadcast, in_bf16)
+
     @cached_property
     def stays_narrow(self) -> bool:
         """True if an operand is a constant that is packed in its narrow type. A reduction without tiles would
@@ -384,15 +402,40 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     """
     if query.few_rows is not None:
         return query.few_rows
-    families = query.families
+    families, nearly = query.families, NEARLY if query.varying is None else _NEARLY_VARYING
+    if query.adds_one_way and all(_multiplies_windows(each.family) for each in families):
+        return _best_windows(families, query.threads)
     is_any = not query.stays_narrow and not query.adds_one_way
     best = _least_tiles(families, query.any_reduction if is_any else (sys.maxsize, 0.0))
     if best is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
-    tiles = _best_of_equal_bits(
-        best.choice, families, query.threads, NEARLY if query.varying is None else _NEARLY_VARYING
-    )
+    tiles = _best_of_equal_bits(best.choice, families, query.threads, nearly)
     return Estimate(tiles, best.terms, best.work, name_of(tiles))
+
+
+def _multiplies_windows(family: Family) -> bool:
+    """Return whether B is windows of an image, and A is packed ahead in its usual form."""
+    is_alike = family.viewed is not None and not family.broadcasts and has_usual_height(family)
+    return is_alike and is_fixed(family.roles.a)
+
+
+def _best_windows(families: Sequence[Priced], threads: int) -> Estimate[Tiles]:
+    """Return the tiles of windows that take these threads least time; of equal ones, the first.
+
+    All of them give the same bits, and no other candidate is compared with them.
+    """
+    best = _Least[tuple[Priced, Division] | None](None, (math.inf, math.inf), ())
+    for number, priced in sorted(enumerate(families), key=lambda each: each[1].family.least):
+        if priced.family.least // threads > best.cost[0]:
+            break
+        least_of = priced.least_on_threads(threads)
+        for count, division in enumerate(priced.family.divisions()):
+            rows, columns, cycles, a, *_ = division
+            if a.is_ahead:
+                best.offer((priced, division), least_of(cycles, rows, columns), (number, count))
+    assert best.found is not None
+    priced, division = best.found
+    return priced.estimate(priced.family.tiles(division))
 
 
 def _price_tiles(query: ProductQuery) -> Estimate[TileChoice] | Refusal:
@@ -470,15 +513,16 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
         if not may_sum_alike(priced.family, best):
             continue
         forms = usual_forms(priced.family)
+        least_of = priced.least_on_threads(threads)
 
         def worth(
             item: float,
             rows: int,
             columns: int,
-            priced: Priced = priced,
+            least_of: Callable[[float, int, int], tuple[int, float]] = least_of,
             forms: Sequence[UsualForm] = forms,
         ) -> bool:
-            least = priced.least_on_threads(item, rows, columns, threads)
+            least = least_of(item, rows, columns)
             if least <= cheapest.cost or not forms:
                 return least <= cheapest.cost
             return least[0] <= nearly * cheapest.cost[0] and least <= max(usual[each].cost for each in forms)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import Enum
 from itertools import product
 
 from opendml.compiler.loops import loops_over, merged_neighbours
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, replace
 from opendml.targets.common.launch import power_of_two
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
