@@ -191,7 +191,20 @@ def test_objects_are_copied_and_replaced(pair: tuple[Any, Any]) -> None:
     made = pair[0](**arguments(pair[0]))
     assert type(copy.copy(made)) is pair[0]
     assert dataclasses.asdict(copy.deepcopy(made)) == dataclasses.asdict(made)
-    assert dataclasses.asdict(replace(made)) == dataclasses.asdict(made)
+    for of in (replace, late_dataclass.replace):
+        assert dataclasses.asdict(of(made)) == dataclasses.asdict(made)
+
+
+def test_some_fields_are_replaced(pair: tuple[Any, Any]) -> None:
+    made = pair[0](**arguments(pair[0]))
+    names = {each.name for each in fields(pair[0]) if each.init}
+    for name in arguments(pair[0]):
+        changed = {name: 4} if name in names else {}
+        own, usual = (of(made, **changed) for of in (late_dataclass.replace, replace))
+        assert type(own) is pair[0]
+        assert dataclasses.asdict(own) == dataclasses.asdict(usual)
+    with pytest.raises(TypeError, match="unknown"):
+        late_dataclass.replace(made, unknown=1)
 
 
 @late_dataclass.dataclass(frozen=True, slots=True)

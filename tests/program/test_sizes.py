@@ -410,3 +410,24 @@ def test_guards_narrow_ranges_if_a_trace_says_so() -> None:
     assert not inner
     assert length // 8 == 6
     assert length // 8 * batch == 6 * batch
+
+
+def test_blocks_within_blocks_keep_ranges_that_guards_narrowed_outside() -> None:
+    trace, sizes = of(narrows=True)
+    batch, length = sizes["batch"], sizes["length"]
+    assert length // 8 >= 2
+    with trace.within({"batch": Dimension(5, 2, 9)}), trace.within({"batch": Dimension(6, 3, 7)}) as inner:
+        assert length // 8 > 1
+        assert batch >= 3
+    assert not inner
+
+
+def test_a_block_evaluates_the_atoms_that_it_needs_however_deeply_they_are_nested() -> None:
+    trace, sizes = of()
+    nested = sizes["length"]
+    for _ in range(3000):
+        nested = (5 * nested + 3) // 7
+    assert len(trace.atoms) > 3000
+    with trace.within({"length": Dimension(9, 1, 9)}):
+        assert hint_of(nested) == 1
+        assert nested < 9

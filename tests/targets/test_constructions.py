@@ -19,7 +19,7 @@ from opendml.program.sizes import Dimension, Trace, is_traced
 from opendml.targets.common.candidates import Decision, Table, decide
 from opendml.targets.common.pattern import KernelPattern
 from opendml.targets.cpu import schedule as cpu
-from opendml.targets.cpu.launch import innermost_loop_of
+from opendml.targets.cpu.launch import innermost_loop_of, loops_of
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import schedule as cuda
 from opendml.targets.cuda.planning import fused
@@ -56,7 +56,7 @@ def table_on(machine: str, kernel: Kernel, like: Kernel | None = None) -> tuple[
     The innermost loop is that of the kernel `like` it.
     """
     if machine in PROCESSORS:
-        return cpu.table_of(kernel, like and innermost_loop_of(like, kernel).number)
+        return cpu.table_of(kernel, like and innermost_loop_of(like, loops_of(kernel)).number)
     alignments = [256] * len(kernel.accesses)
     return cuda.table_of(kernel, DEVICES[machine], alignments, like and innermost_loop(like).number)
 

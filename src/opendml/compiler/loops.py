@@ -45,7 +45,13 @@ def loops_over(kernel: Kernel, dimensions: Iterable[int]) -> list[Loop]:
     return [Loop(domain[each], strides[each]) for each in dimensions]
 
 
-def loop_nest(kernel: Kernel, keeps_inner: bool = False, inner: int | None = None) -> LoopNest:
+MergedLoops = tuple[list[Loop], list[Loop]]
+"""The loops of a kernel over kept and over reduced dimensions, merged if memory allows."""
+
+
+def loop_nest(
+    kernel: Kernel, keeps_inner: bool = False, inner: int | None = None, merged: MergedLoops | None = None
+) -> LoopNest:
     """Return the loops of a kernel, merged if memory allows.
 
     Args:
@@ -53,8 +59,9 @@ def loop_nest(kernel: Kernel, keeps_inner: bool = False, inner: int | None = Non
         keeps_inner: whether the innermost loop is over a kept dimension, if there is one.
         inner: the number of the innermost loop that `innermost_loop` returned for other sizes. None: choose
             the one along which most of the traffic is contiguous.
+        merged: the loops of `merged_loops`, if they are known.
     """
-    kept, reduced = _merged_loops(kernel)
+    kept, reduced = merged or merged_loops(kernel)
     if not kept and not reduced:
         still = (0,) * len(kernel.accesses)
         return LoopNest((), (), Loop(1, still), bool(kernel.axes))
@@ -75,20 +82,26 @@ class NumberedLoop(NamedTuple):
     """The number of loops over others."""
 
 
-def innermost_loop(kernel: Kernel, keeps_inner: bool = False, traced: Kernel | None = None) -> NumberedLoop:
+def innermost_loop(
+    kernel: Kernel,
+    keeps_inner: bool = False,
+    traced: Kernel | None = None,
+    merged: MergedLoops | None = None,
+) -> NumberedLoop:
     """Return the innermost loop of a nest.
 
     Args:
         kernel: the kernel.
         keeps_inner: whether the innermost loop is over a kept dimension, if there is one.
         traced: the same kernel with traced sizes, whose loop is numbered; None: the kernel itself.
+        merged: the loops of `traced`, if they are known.
 
     Plain sizes may merge loops that traced ones do not, or leave out loops of one step. Then loops have other
     numbers. The loop is chosen anew by the hints of traced sizes. It is reduced if that of plain sizes is.
     """
-    kept, reduced = _merged_loops(kernel)
+    kept, reduced = merged_loops(kernel)
     number = _innermost(kernel, kept, reduced, keeps_inner)
-    loops = (kept, reduced) if traced is None else _merged_loops(traced)
+    loops = (kept, reduced) if traced is None else merged or merged_loops(traced)
     counts = len(loops[0]), len(loops[1])
     if traced is None or counts == (len(kept), len(reduced)):
         return NumberedLoop(number, *counts)
@@ -100,8 +113,8 @@ def innermost_loop(kernel: Kernel, keeps_inner: bool = False, traced: Kernel | N
     return NumberedLoop(len(traced_kept) + _innermost(traced, traced_reduced, [], True), *counts)
 
 
-def _merged_loops(kernel: Kernel) -> tuple[list[Loop], list[Loop]]:
-    """Return the loops over kept and over reduced dimensions."""
+def merged_loops(kernel: Kernel) -> MergedLoops:
+    """Return the loops over kept and over reduced dimensions, merged if memory allows."""
     kept: list[Loop] = []
     reduced: list[Loop] = []
     for dimension, loop in enumerate(loops_over(kernel, range(len(kernel.domain)))):

@@ -160,13 +160,45 @@ class NotServedError(Exception):
     """A guard does not hold for the sizes that a block of a trace must serve."""
 
 
+Value = TypeVar("Value")
+
+
+class _AtomValues(dict[int, Value]):
+    """Values of atoms by their numbers. Each is found when it is first needed, after those of its parts.
+
+    A trace keeps the atoms of all plans. Most are not needed for the next one.
+
+    Args:
+        atoms: all atoms. The parts of an atom come before it.
+        find: returns the value of an atom by its number, given those of its parts.
+    """
+
+    def __init__(self, atoms: Sequence[Atom], find: Callable[[int], Value]) -> None:
+        super().__init__()
+        self._atoms, self._find = atoms, find
+
+    def __missing__(self, number: int) -> Value:
+        pending = [number]  # Expressions may be nested more deeply than calls.
+        while pending:
+            atom = self._atoms[pending[-1]]
+            parts = (*(atom.above or ()), *(atom.below or ()))
+            missing = [each for monomial, _ in parts for each in monomial if each not in self]
+            if missing:
+                pending += missing
+            else:
+                number = pending.pop()
+                self[number] = self._find(number)
+        return self[number]
+
+
 class _State(NamedTuple):
     """The values that a block of a trace replaces."""
 
     dimensions: dict[str, Dimension]
     guards: Guards
-    hints: list[int]
-    ranges: list[Interval]
+    hints: _AtomValues[int]
+    ranges: _AtomValues[Interval]
+    outer: dict[int, Interval]
     known_ranges: dict[Polynomial, Interval]
     known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]]
     known_answers: Answers
@@ -195,8 +227,10 @@ class Trace(Locked):
         self.atoms: list[Atom] = []
         self._numbers: dict[Atom, int] = {}
         self._sizes: dict[Polynomial, Size] = {}
-        self._hints: list[int] = []
-        self._ranges: list[Interval] = []
+        self._hints = _AtomValues(self.atoms, self._hint_of)
+        self._ranges = _AtomValues(self.atoms, self._range_of)
+        self._outer: dict[int, Interval] = {}
+        """The ranges of atoms outside of a block, if guards narrow them. They hold in the block, too."""
         self._known_ranges: dict[Polynomial, Interval] = {}
         self._known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]] = {}
         self._passes_units = False
@@ -332,15 +366,12 @@ class Trace(Locked):
             self._outermost = get_ident(), before
         self.dimensions, self.guards, self._served = {**self.dimensions, **dimensions}, {}, served
         self._served_values = None if served is None else Evaluation(self.atoms, served)
-        self._hints, self._ranges, self._known_ranges, self._known_quotients = [], [], {}, {}
+        self._outer = {**before.outer, **before.ranges} if self._narrows else {}
+        self._hints = _AtomValues(self.atoms, self._hint_of)
+        self._ranges = _AtomValues(self.atoms, self._range_of)
+        self._known_ranges, self._known_quotients = {}, {}
         self._known_answers, self._known_comparisons = {}, {}
         try:
-            for atom, (least, greatest) in zip(self.atoms, before.ranges, strict=True):
-                self._evaluate(atom)
-                # Guards of the whole trace hold in the block, too.
-                first, last = self._ranges[-1]
-                if self._narrows and max(first, least) <= min(last, greatest):
-                    self._ranges[-1] = max(first, least), min(last, greatest)
             yield self.guards
         finally:
             self._return_to(before)
@@ -348,17 +379,17 @@ class Trace(Locked):
                 self._outermost = None
 
     def _state(self) -> _State:
-        known = self._known_ranges, self._known_quotients, self._known_answers, self._known_comparisons
+        known = self._known_ranges, self._known_quotients
+        answers = self._known_answers, self._known_comparisons
         served = self._served, self._served_values
-        return _State(self.dimensions, self.guards, self._hints, self._ranges, *known, *served)
+        atoms = self._hints, self._ranges, self._outer
+        return _State(self.dimensions, self.guards, *atoms, *known, *answers, *served)
 
     def _return_to(self, state: _State) -> None:
         """Leave a block. Its atoms remain, with the values of the trace."""
-        self.dimensions, self.guards, self._hints, self._ranges = state[:4]
-        self._known_ranges, self._known_quotients, self._known_answers = state[4:7]
-        self._known_comparisons, self._served, self._served_values = state[7:]
-        for atom in self.atoms[len(self._hints) :]:
-            self._evaluate(atom)
+        self.dimensions, self.guards, self._hints, self._ranges, self._outer = state[:5]
+        self._known_ranges, self._known_quotients, self._known_answers = state[5:8]
+        self._known_comparisons, self._served, self._served_values = state[8:]
 
     def _go_on_in_child(self) -> None:
         """Leave the block of another thread, which the child of a fork does not have."""
@@ -385,22 +416,34 @@ class Trace(Locked):
         if number is None:
             self._numbers[atom] = number = len(self.atoms)
             self.atoms.append(atom)
-            self._evaluate(atom)
+            if self._narrows:
+                self._ranges[number]  # By the guards so far.
         return number
 
-    def _evaluate(self, atom: Atom) -> None:
-        """Append the hint and the range of the next atom."""
+    def _hint_of(self, number: int) -> int:
+        """Return the hint of an atom."""
+        atom = self.atoms[number]
+        if atom.above is None:
+            return self.dimensions[atom.name].hint
+        if atom.below is None:
+            return max(self.hint(atom.above), 0)
+        return self.hint(atom.above) // (self.hint(atom.below) or 1)
+
+    def _range_of(self, number: int) -> Interval:
+        """Return the range of an atom."""
+        atom = self.atoms[number]
         if atom.above is None:
             dimension = self.dimensions[atom.name]
-            hint, range = dimension.hint, (dimension.least, dimension.greatest)
+            first, last = dimension.least, dimension.greatest
         elif atom.below is None:
-            least, greatest = self.range(atom.above)
-            hint, range = max(self.hint(atom.above), 0), (max(least, 0), max(greatest, 0))
+            first, last = self.range(atom.above)
+            first, last = max(first, 0), max(last, 0)
         else:
-            hint = self.hint(atom.above) // (self.hint(atom.below) or 1)
-            range = quotient_range(self.range(atom.above), self.range(atom.below))
-        self._hints.append(hint)
-        self._ranges.append(range)
+            first, last = quotient_range(self.range(atom.above), self.range(atom.below))
+        least, greatest = self._outer.get(number, (first, last))
+        if max(first, least) <= min(last, greatest):
+            return max(first, least), min(last, greatest)
+        return first, last
 
     def hint(self, polynomial: Polynomial) -> int:
         """Return the value of a polynomial for the hints."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field, fields, is_dataclass
 from enum import Enum, IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
@@ -112,7 +112,7 @@ class KernelPattern(Generic[Mode, Access]):
     @property
     def numbers(self) -> int:
         """The count of numbers that launches give to the values."""
-        return sum(node.operation is Operation.PARAMETER for node in ordered(self.values))
+        return _count_of_numbers(self.values)
 
     def text(self) -> str:
         """Return a text that is equal for patterns with equal code."""
@@ -122,6 +122,12 @@ class KernelPattern(Generic[Mode, Access]):
                 _texts.clear()
             known = _texts[id(self)] = self, key_text(self)
         return known[1]
+
+
+@lru_cache(maxsize=1024)
+def _count_of_numbers(values: tuple[Node, ...]) -> int:
+    """Return the count of numbers in some values. It is found once for all sizes of a kernel."""
+    return sum(node.operation is Operation.PARAMETER for node in ordered(values))
 
 
 _MOST_TEXTS = 4096

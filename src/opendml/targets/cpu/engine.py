@@ -86,6 +86,8 @@ class KernelCompiler:
                 find_kernels(keys)
         self._began = self._began or time.perf_counter()
         self._missing |= {key: each for key, each in new.items() if not is_linked(key)}
+        if not self._missing:
+            return
         workers = worker_count(len(self._missing), available_threads())
         if not workers and self._pool is None:
             return

@@ -9,7 +9,15 @@ from typing import Any
 
 from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
-from opendml.compiler.loops import LoopNest, NumberedLoop, bundles, innermost_loop, loop_nest
+from opendml.compiler.loops import (
+    LoopNest,
+    MergedLoops,
+    NumberedLoop,
+    bundles,
+    innermost_loop,
+    loop_nest,
+    merged_loops,
+)
 from opendml.late_dataclass import dataclass, replace
 from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.program.sizes import Size, are_same, greatest, hint_of
@@ -188,20 +196,37 @@ Table = tuple[Candidate[Any, Any, list[CpuLaunch]], ...]
 """The ways to run the kernels of one kind."""
 
 
-def query_of(kernel: Kernel, inner: int | None = None) -> CpuQuery:
-    """Return the query for a kernel on this machine, with bundles of neighbours interleaved.
+@dataclass(frozen=True, slots=True)
+class InterleavedLoops:
+    """A kernel with bundles of neighbours interleaved, and its merged loops."""
 
-    The number `inner` of the innermost loop is that of `innermost_loop_of`; None chooses it.
+    kernel: Kernel
+    loops: MergedLoops
+
+
+def loops_of(kernel: Kernel) -> InterleavedLoops:
+    """Return the loops of a kernel, which its query and the choice of its innermost loop need."""
+    kernel = interleaved(kernel)
+    return InterleavedLoops(kernel, merged_loops(kernel))
+
+
+def query_of(kernel: Kernel, inner: int | None = None, loops: InterleavedLoops | None = None) -> CpuQuery:
+    """Return the query for a kernel on this machine.
+
+    Args:
+        kernel: the kernel.
+        inner: the number of the innermost loop, as of `innermost_loop_of`; None chooses it.
+        loops: the loops of the kernel; None finds them.
     """
-    kernel = interleaved(kernel)
-    nest = loop_nest(kernel, _keeps_inner(kernel), inner)
-    return Query(nest_of(kernel, nest), machine())
+    own = loops or loops_of(kernel)
+    nest = loop_nest(own.kernel, _keeps_inner(own.kernel), inner, own.loops)
+    return Query(nest_of(own.kernel, nest), machine())
 
 
-def innermost_loop_of(kernel: Kernel, traced: Kernel) -> NumberedLoop:
-    """Return the innermost loop of a kernel, for the same kernel with traced sizes."""
+def innermost_loop_of(kernel: Kernel, traced: InterleavedLoops) -> NumberedLoop:
+    """Return the innermost loop of a kernel, for the loops of the same kernel with traced sizes."""
     kernel = interleaved(kernel)
-    return innermost_loop(kernel, _keeps_inner(kernel), interleaved(traced))
+    return innermost_loop(kernel, _keeps_inner(kernel), traced.kernel, traced.loops)
 
 
 def _keeps_inner(kernel: Kernel) -> bool:

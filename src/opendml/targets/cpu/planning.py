@@ -21,7 +21,7 @@ from opendml.compiler.stored_kernels import program_from_json, program_to_json
 from opendml.digests import digest_of
 from opendml.late_dataclass import dataclass, replace
 from opendml.program.program import Program
-from opendml.program.sizes import greatest, hint_of, is_traced
+from opendml.program.sizes import greatest, hint_of, is_surely_less, is_traced
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.contraction.image import image_dimensions_of
 from opendml.targets.cpu.contraction.tiling import packs_unaligned
@@ -531,8 +531,10 @@ def _job(
         values[at] = code.address
         # The parameters have offsets from the beginning.
         values[at + PARAMETERS] = len(values) * _WORD_BYTES
-        grain = greatest(each.launch.grain, -(-each.launch.items // MOST_CLAIMS))
-        values[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, grain
+        grain, items = each.launch.grain, each.launch.items
+        if not is_surely_less(items, MOST_CLAIMS * grain + 1):
+            grain = greatest(grain, -(-items // MOST_CLAIMS))
+        values[at + FIRST : at + FIRST + 3] = each.launch.first, items, grain
         values[at + BACKWARDS] = each.launch.backwards
         values += each.parameters
     traced = [

@@ -27,12 +27,14 @@ from opendml.targets.cpu.contraction.tiles import ITEMS, TileChoice
 from opendml.targets.cpu.launch import (
     CLAIM_CYCLES,
     CpuLaunch,
+    InterleavedLoops,
     Table,
     adds_as_for_hints,
     innermost_loop_of,
+    loops_of,
     query_of,
 )
-from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine import CpuMachine, machine
 from opendml.targets.cpu.reach import Reach, reach_of_filters, reach_of_rows, windows_of
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from opendml.targets.cpu.schedule_groups import reductions
@@ -260,7 +262,7 @@ def _walks_alike(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bo
     are_long = all(own == other or min(own, other) >= LONG for own, other in pairs)
     if are_long or not any(launch.pattern.groups for launch in known.launches):
         return True
-    return known.choice.inner == innermost_loop_of(plain(form.form), form.form).number
+    return known.choice.inner == innermost_loop_of(plain(form.form), loops_of(form.form)).number
 
 
 def _differ_little(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
@@ -269,9 +271,12 @@ def _differ_little(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
 
 def _is_balanced(launch: CpuLaunch) -> bool:
     """Return whether threads share the items of a launch evenly, or one thread computes all of them."""
+    shares = hint_of(launch.work) // CLAIM_CYCLES
     items = hint_of(launch.items)
-    joining = min(machine().threads or available_threads(), hint_of(launch.work) // CLAIM_CYCLES)
-    return joining < 2 or items >= ITEMS or -(-items // joining) * joining <= _UNEVEN * items
+    if shares < 2 or items >= ITEMS:
+        return True
+    joining = min(machine().threads or available_threads(), shares)
+    return joining < 2 or -(-items // joining) * joining <= _UNEVEN * items
 
 
 def schedule(
@@ -294,11 +299,9 @@ def schedule(
         known: the launches of the kernel's program for other hints.
     """
     check_time()
-    host = machine()
-    circumstances = host, host.threads or available_threads()
     if hints is None:
         form, binding = form_of(kernel)
-        launches = _launches.get(form, circumstances, lambda: scheduled(form)[1])
+        launches = _launches.get(form, _circumstances(), lambda: scheduled(form)[1])
         return [launch.bound(binding) for launch in launches]
     if known is None:
         known = KnownLaunches(None if whole is None else KnownLaunches())
@@ -307,9 +310,16 @@ def schedule(
     traced, usual, trace = own.form, own.usual, own.trace
     sizes = tuple(map(hint_of, traced.domain))
 
+    asked: Answers = {}
+    loops: InterleavedLoops | None = None
+
     def innermost_of(form: Kernel) -> NumberedLoop:
-        with recording(trace):
-            return innermost_loop_of(form, traced)
+        nonlocal loops
+        if loops is None:
+            with recording(trace) as answers:
+                loops = loops_of(traced)
+            asked.update(answers)
+        return innermost_loop_of(form, loops)
 
     def made(decided: _Decided, loop: NumberedLoop | None) -> _Known:
         decision, inner = decided.decision, 0 if loop is None else loop.number
@@ -319,29 +329,33 @@ def schedule(
             return found
         construct = partial(construct_traced, decision, traced, inner)
         with recording(trace) as answers:
-            launches = construct()
-        return _Known(sizes, launches, answers, choice, decided.reach, construct)
+            launches = construct(loops)
+        return _Known(sizes, launches, {**asked, **answers}, choice, decided.reach, construct)
 
     def constructed_now() -> list[CpuLaunch]:
         found = known.find(own, sizes)
         if found is not None:
             return found.launches
-        varying = _traced_dimensions(usual)
-        form, open_dimensions = hints(traced), _traced_dimensions(traced)
+        varying, open_dimensions = _traced_dimensions(usual), _traced_dimensions(traced)
+        form: Kernel | None = None
         earlier = known.find_earlier(own, sizes) if open_dimensions == varying else None
         if earlier is not None:
-            loop = None if earlier.loop is None else innermost_of(form)
+            loop = None
+            if earlier.loop is not None:
+                form = hints(traced)
+                loop = innermost_of(form)
             if loop == earlier.loop:
                 reused = made(earlier.decided, loop)
                 if all(map(_is_balanced, reused.launches)):
                     known.add(own, reused)
                     return reused.launches
+        form = form or hints(traced)
         table, query = table_of(form, None, varying, open_dimensions)
         if open_dimensions != varying and not keeps_bits(form, query):
             form, open_dimensions = hints(usual), varying
             table, query = table_of(form, None, varying, open_dimensions)
         decided = _decisions.get(
-            form, (*circumstances, varying, open_dimensions), lambda: _decided(form, table, query)
+            form, (*_circumstances(), varying, open_dimensions), lambda: _decided(form, table, query)
         )
         # Tiles have no loop nest.
         has_loops = not isinstance(query, ProductQuery) or len(decided.decision.path) > 1
@@ -356,6 +370,12 @@ def schedule(
     if own.key not in memo:
         memo[own.key] = constructed_now()
     return known.bound(own, memo[own.key])
+
+
+def _circumstances() -> tuple[CpuMachine, int]:
+    """Return the machine and the number of threads, on which choices depend."""
+    host = machine()
+    return host, host.threads or available_threads()
 
 
 def _decided(form: Kernel, table: Table, query: Any) -> _Decided:
@@ -388,10 +408,18 @@ def keeps_bits(kernel: Kernel, query: Any) -> bool:
     )
 
 
-def construct_traced(decision: CpuDecision, kernel: Kernel, inner: int) -> list[CpuLaunch]:
-    """Return the launches of a kernel with traced sizes, as they were chosen for its hints, in which the
-    innermost loop has the number `inner`."""
-    return decision.construct(table_of(kernel, inner)[1])
+def construct_traced(
+    decision: CpuDecision, kernel: Kernel, inner: int, loops: InterleavedLoops | None = None
+) -> list[CpuLaunch]:
+    """Return the launches of a kernel with traced sizes, as they were chosen for its hints.
+
+    Args:
+        decision: the choice.
+        kernel: the kernel.
+        inner: the number of the innermost loop.
+        loops: the loops of the kernel; None finds them.
+    """
+    return decision.construct(table_of(kernel, inner, loops=loops)[1])
 
 
 def scheduled(kernel: Kernel, varying: Varying = None) -> tuple[CpuDecision, list[CpuLaunch]]:
@@ -405,7 +433,11 @@ def scheduled(kernel: Kernel, varying: Varying = None) -> tuple[CpuDecision, lis
 
 
 def table_of(
-    kernel: Kernel, inner: int | None = None, varying: Varying = None, still_varying: Varying = None
+    kernel: Kernel,
+    inner: int | None = None,
+    varying: Varying = None,
+    still_varying: Varying = None,
+    loops: InterleavedLoops | None = None,
 ) -> tuple[Table, Any]:
     """Return the candidates for a kernel, and the query that they answer.
 
@@ -414,13 +446,14 @@ def table_of(
         inner: the number of the innermost loop, as of `innermost_loop_of`; None chooses it.
         varying: the dimensions whose sizes vary.
         still_varying: those of them that are traced in the chosen launches, too; None: all of them.
+        loops: the loops of the kernel; None finds them.
     """
     kind = kind_of(kernel)
     if kind in (KernelKind.SCATTER, KernelKind.POSITIONS, KernelKind.TOP):
         return _TABLES[kind], placing_query(kernel)
     if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):
         return _TABLES[kind], ProductQuery(kernel, machine(), inner, varying, still_varying)
-    query = query_of(kernel, inner)
+    query = query_of(kernel, inner, loops)
     if kind is KernelKind.REDUCTION:
         return reductions(query)
     if kind is KernelKind.SCAN:

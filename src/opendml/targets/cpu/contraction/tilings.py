@@ -285,10 +285,10 @@ def streamed_tiles(roles: Roles, threads: int, varying: Varying = None) -> Tiles
     and 3 to 8 rows take 40 to 60 ms, and 60 to 75 in place (two cores of Zen 4).
     """
     _, m, n, k = roles.sizes
-    far, lanes = far_cycles(roles.b, roles.b.loads, in_rows=True), lane_count()
     is_constant = is_fixed(roles.b) and not is_fixed(roles.a) and steps_of(roles.b) == 1
     if m > MOST_ROWS or not is_constant or roles.types[0] is not F32 or not roles.columns:
         return None
+    far, lanes = far_cycles(roles.b, roles.b.loads, in_rows=True), lane_count()
     is_narrow = stays_narrow(roles, varying)
     if not is_narrow and ((not far and varying is None) or not has_panels(roles)):
         return None
