@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from itertools import islice
+
+from opendml.across_forks import importing
 
 MOST_COMPARED = 512
 """Names that a misspelt one is compared with, at most: more than there are operators and their aliases."""
@@ -30,4 +31,6 @@ def close_matches(name: str, names: Iterable[str], count: int = 1, cutoff: float
     if len(name) > LONGEST_COMPARED:
         return []
     compared = [each for each in islice(names, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
+    with importing:
+        from difflib import get_close_matches  # Takes 1 MB, which programs without errors need not.
     return get_close_matches(name, compared, count, cutoff)

@@ -49,6 +49,13 @@ READ = {name: json.loads((DATA_FOLDER / name).read_text("utf-8")) for name in FI
 OPERATORS, COMMON = READ["operators.json"], READ["common.json"]
 
 
+def test_operators_that_are_parsed_one_by_one_are_those_of_the_file() -> None:
+    text = (DATA_FOLDER / "operators.json").read_text(encoding="utf-8")
+    rows = facts._Rows(text)
+    assert list(dict(rows).items()) == list(json.loads(text).items())
+    assert len(rows) == len(operator_facts())
+
+
 def test_the_files_keep_to_their_schema() -> None:
     assert problems_of_files() == []
 

@@ -26,6 +26,7 @@ from opendml.context import variable_set
 from opendml.digests import digest_of
 from opendml.errors import InvalidArgument, located
 from opendml.json_files import text as json_text
+from opendml.json_files.compact import compact_json
 from opendml.targets.memory import aligned_bytes
 from opendml.targets.shared_work import share_work
 
@@ -204,7 +205,7 @@ def write_compiled_file(file: BinaryIO, kind: str, model: bytes | memoryview, fo
             "constants": {key: [next(begin), next(each), sum] for key, sum in checksums.items()},
             "checked": [*checked],
         }
-        return json.dumps(data, separators=(",", ":")).encode()
+        return compact_json(data)
 
     # Room for the widest offsets, so that the index has a size before the offsets are known.
     room = len(index(lambda: iter([2**62] * len(sizes))))

@@ -49,6 +49,7 @@ from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo, type_of, type_text
 from opendml.frontends.onnx.weights import Weights
 from opendml.garbage import collection_paused
+from opendml.json_files.compact import compact_json
 from opendml.late_dataclass import dataclass
 from opendml.later import finish
 from opendml.locked import Locked
@@ -615,7 +616,7 @@ class KnownModel(Locked):
         sources = None if data is None else self._sources(data["graph"]["constants"], constant, read)
         if data is None or sources is None:
             return
-        content = json.dumps({**data, **sources}, separators=(",", ":")).encode()
+        content = compact_json({**data, **sources})
         for key in numbered_keys(self._graph_key(form[0])):
             known = read_object(key, _KIND)
             if known is None:
@@ -821,4 +822,4 @@ def _read(key: str) -> dict[str, Any] | None:
 
 
 def _write(key: str, data: Mapping[str, Any], *, warns: bool = True) -> None:
-    write_object(key, json.dumps(data, separators=(",", ":")).encode(), _KIND, warns=warns)
+    write_object(key, compact_json(data), _KIND, warns=warns)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from opendml.digests import digest_of
+from opendml.json_files.compact import compact_json
 from opendml.late_dataclass import dataclass
 from opendml.later import finish
 from opendml.logs import log
@@ -126,8 +127,7 @@ class StoredPlans:
             "hints": plan.hints,
             "refused": [[hints, written.guards(guards)] for hints, guards in plan.refused],
         }
-        content = json.dumps({**data, "sizes": written.table()}, separators=(",", ":"))
-        write_object(key, content.encode(), "plan")
+        write_object(key, compact_json({**data, "sizes": written.table()}), "plan")
 
     def _key_of(self, bucket: Bucket) -> str:
         return f"{self._key} {bucket}"
