@@ -1,4 +1,4 @@
-"""Attributes of ONNX operators that a node lacks: their defaults, from the schemas of the `onnx` package."""
+"""Attributes of ONNX operators that a node lacks: their defaults, from ONNX's schemas."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import onnx
-
 from opendml.frontends.onnx.registry import MICROSOFT
+from opendml.frontends.onnx.schemas import newest_schema_of, schema_of
 
 _EXPERIMENTAL: Mapping[str, Mapping[str, Any]] = {
     "Affine": {"alpha": 1.0, "beta": 0.0},
@@ -52,19 +51,6 @@ def defaults_of(domain: str, operator: str, version: int) -> Mapping[str, Any]:
     """Return the defaults of an operator's attributes in a version, by name. Those without one are absent."""
     if (domain, operator) in _WITHOUT_SCHEMA or domain:
         return _WITHOUT_SCHEMA.get((domain, operator), {})
-    try:
-        schema = onnx.defs.get_schema(operator, version, domain)
-    except onnx.defs.SchemaError:  # the operator set is older than the operator
-        schema = onnx.defs.get_schema(operator, domain)
-    defaults = {name: each.default_value for name, each in schema.attributes.items()}
-    return {name: value_of(each) for name, each in defaults.items() if each.name}
-
-
-def value_of(attribute: onnx.AttributeProto) -> Any:
-    """Return the value of an attribute in Python's types. Tensors and graphs stay ONNX's messages."""
-    value = onnx.helper.get_attribute_value(attribute)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if attribute.type == onnx.AttributeProto.STRINGS:
-        return [each.decode("utf-8", "replace") for each in value]
-    return list(value) if attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS) else value
+    # An operator set may be older than the operator.
+    attributes = (schema_of(operator, version, domain) or newest_schema_of(operator)).attributes
+    return {name: each.default for name, each in attributes.items() if each.default is not None}

@@ -6,12 +6,12 @@ from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import onnx
 from onnx.backend.base import Backend as Base
 from onnx.backend.base import BackendRep
 
 from opendml.errors import Error
 from opendml.frontends.onnx.model import OnnxModel, load
+from opendml.frontends.onnx.package import onnx
 from opendml.targets.registry import backend_of
 
 

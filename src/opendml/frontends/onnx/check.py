@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import onnx
 
 from opendml.budget import check_time, meter
 from opendml.errors import Error
@@ -19,7 +18,8 @@ from opendml.frontends.onnx.inference import is_safe
 from opendml.frontends.onnx.load_checks import require_possible
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model_file import ModelLike, read_model
-from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode
+from opendml.frontends.onnx.node import OnnxNode, onnx_errors
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.segment import Segment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo, tensor_info
@@ -147,7 +147,7 @@ def _inferred(model: onnx.ModelProto) -> dict[str, RuntimeValue]:
         return {}
     try:
         inferred = onnx.shape_inference.infer_shapes(model)
-    except ONNX_ERRORS:
+    except onnx_errors():
         return {}  # The model is broken or very large: nodes behind a gap stay unknown.
     infos = [tensor_info(each) for each in (*inferred.graph.value_info, *inferred.graph.output)]
     return {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import onnx
 
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.inlining import inlined
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.operators.activations import recurrent_activations
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.values import Value
 
 _USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"]}

@@ -13,7 +13,6 @@ from opendml.frontends.common.conversion import Conversion
 from opendml.frontends.common.tensors import broadcast_sizes, shaped, with_rank
 from opendml.frontends.common.types import NotExpressible, data_type_of, require_expressible
 from opendml.frontends.onnx.values import (
-    BFLOAT16,
     BOOLEAN,
     FLOAT32,
     Array,
@@ -23,6 +22,7 @@ from opendml.frontends.onnx.values import (
     Type,
     Value,
     carrier_of,
+    is_bfloat16,
 )
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.graph import Graph
@@ -179,7 +179,7 @@ class OnnxConversion(Conversion):
         type = self.value(number).type
         if type is None:
             raise NotExpressible(f"input {number} is no tensor")
-        return FLOAT32 if type == BFLOAT16 else type
+        return FLOAT32 if is_bfloat16(type) else type
 
     def is_known(self, number: int) -> bool:
         """Return whether an input is the same in every run: a weight, or computed from sizes."""
@@ -196,7 +196,7 @@ class OnnxConversion(Conversion):
         if not isinstance(value, Known):
             raise ValueNeeded(self.node.inputs[number])
         content = np.asarray(value.content)
-        return content.astype(FLOAT32) if content.dtype == BFLOAT16 else content
+        return content.astype(FLOAT32) if is_bfloat16(content.dtype) else content
 
     def known_list(self, number: int) -> list[int]:
         """Return the integers of a known input, of which some may follow from sizes."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import onnx
-
 from opendml.frontends.onnx.node import OnnxNode, nodes_of
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.registry import OWN
 from opendml.frontends.onnx.values import Value
 from opendml.spec.element_types import element_type

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-import onnx
 
 from opendml.across_forks import importing
 from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.frontends.onnx.element_types import dtype_of
 from opendml.frontends.onnx.evaluator_facts import facts_of, fault
-from opendml.frontends.onnx.evaluator_limits import bytes_of, require_work, results_of
+from opendml.frontends.onnx.evaluator_limits import bytes_of, most_elements, require_work, results_of
 from opendml.frontends.onnx.folding import folded, folds
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode, graphs_of
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.values import Array, Known, sizes_of_type
 
 _MOST_COMPARED_BYTES = 1024  # Bytes of the largest input that is compared with that of the previous trace.
 _MOST_CACHED_BYTES = 64 * 1024  # Bytes of the largest result that a node caches for the next trace.
+
+_MOST_SMALL = 2**20
+"""The most elements of a result that NumPy folds without ONNX's inference."""
 
 
 class EvaluatorWarning(UserWarning):
@@ -119,22 +124,44 @@ class Evaluator:
             raise InvalidArgument(f"{self._node}: {error}") from error
         if reason is not None:
             raise Unsupported(f"{self._node}: onnx's evaluator {reason}")
-        values = {name: Known(content) for name, content in given.items()}
-        types = inferred_outputs(self._node, values)
-        require_work(self._node, given, results_of(self._node, values, types))
+        found = self._run(partial(folded, self._node, given)) if self._is_small(given) else None
+        if found is None:
+            values = {name: Known(content) for name, content in given.items()}
+            types = inferred_outputs(self._node, values)
+            require_work(self._node, given, results_of(self._node, values, types))
+            found = self._run(partial(self._results, given))
+            assert found is not None
+            self._require_inferred(types, found)
+        else:
+            sizes = {name: (each.shape, each.itemsize) for name, each in found.items()}
+            require_work(self._node, given, sizes)
+        for name, content in found.items():
+            meter().hold(bytes_of(content), f"{self._node}: output {name!r}")
+        return found
+
+    def _is_small(self, given: Mapping[str, Any]) -> bool:
+        """Return whether NumPy folds the node and needs little memory, so that no inference must tell it.
+
+        ConstantOfShape is not small: a number decides how much it needs.
+        """
+        if self._evaluator is not None or self._node.operator == "ConstantOfShape":
+            return False
+        sizes = [np.shape(given[name]) for name in self._node.inputs if name]
+        return most_elements(self._node, sizes) <= _MOST_SMALL
+
+    def _run(self, results: Callable[[], Any]) -> dict[str, Any] | None:
+        """Return the node's outputs by name; None: there are no results."""
         try:
             with np.errstate(all="ignore"), meter().timed("evaluator_seconds", self._node):
-                results = self._results(given)
+                found = results()
         except Error:
             raise
         except Exception as error:
             raise InvalidArgument(f"{self._node}: {error}") from error
+        if found is None:
+            return None
         names = [name for name in self._node.outputs if name]
-        found = {name: _array(result) for name, result in zip(names, results, strict=True)}
-        self._require_inferred(types, found)
-        for name, content in found.items():
-            meter().hold(bytes_of(content), f"{self._node}: output {name!r}")
-        return found
+        return {name: _array(result) for name, result in zip(names, found, strict=True)}
 
     def _results(self, given: dict[str, Any]) -> Any:
         """Return the node's outputs that have names, in order."""
@@ -181,7 +208,7 @@ def _text_of(type: onnx.TypeProto) -> str:
 def _fits(result: Array, type: onnx.TypeProto) -> bool:
     """Return whether a result agrees with the inferred type. Strings have types of any length."""
     if result.dtype.kind in "fiub" and type.tensor_type.elem_type:
-        wanted = onnx.helper.tensor_dtype_to_np_dtype(type.tensor_type.elem_type)
+        wanted = dtype_of(type.tensor_type.elem_type)
         if wanted.kind in "fiub" and wanted != result.dtype:
             return False
     sizes = sizes_of_type(type)

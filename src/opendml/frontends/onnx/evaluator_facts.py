@@ -14,10 +14,11 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import onnx
 
 from opendml.errors import InvalidArgument
+from opendml.frontends.onnx.element_types import dtype_of
 from opendml.frontends.onnx.node import OnnxNode
+from opendml.frontends.onnx.package import onnx
 from opendml.late_dataclass import dataclass
 
 POINTER_BYTES = 8
@@ -50,7 +51,7 @@ def square_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize 
     if sizes[0] is None or len(sizes[0]) != 1:
         return None
     type = node.attributes.get("dtype")
-    width = POINTER_BYTES if type is None else onnx.helper.tensor_dtype_to_np_dtype(type).itemsize
+    width = POINTER_BYTES if type is None else dtype_of(type).itemsize
     return (*sizes[0], *sizes[0]), width
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import onnx
 
 from opendml.budget import meter
+from opendml.frontends.onnx.element_types import dtype_of
 from opendml.frontends.onnx.evaluator_facts import (
     POINTER_BYTES,
     ResultSize,
@@ -24,6 +25,7 @@ from opendml.frontends.onnx.evaluator_facts import (
 )
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.values import Known, KnownSizes, Value, sizes_of_type
 from opendml.program.sizes import hint_of
 
@@ -31,6 +33,11 @@ Results = Mapping[str, ResultSize]
 """Sizes of results and bytes of each of their elements, by name."""
 
 _PYTHON_STEPS = 1000  # Steps of an element that Python loops over, relative to NumPy's loops.
+_BROADCASTING = frozenset(
+    ("Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum")
+) | {"Where", "Xor"}
+_LIKE_FIRST = frozenset(("BatchNormalization", "InstanceNormalization", "LayerNormalization"))
+_WINDOWED = frozenset(("AveragePool", "Conv", "MaxPool"))
 _COPIED_BYTES = 8  # Bytes of an element that the evaluator copies on the way to a result.
 
 
@@ -40,7 +47,7 @@ def require_memory(node: OnnxNode, values: Mapping[str, Value]) -> None:
     Raises:
         LimitExceeded: a result has more elements or bytes than the model may have.
     """
-    if node.domain or not (facts_of(node).grows or _may_exceed(node, values)):
+    if node.domain or not _may_exceed(node, values):
         return
     for name, (sizes, width) in results_of(node, values).items():
         meter().require_tensor(sizes, width, f"{node}: output {name!r} of sizes {list(sizes)}")
@@ -84,21 +91,72 @@ def _inferred(type: onnx.TypeProto) -> ResultSize | None:
     if not element or sizes is None:
         return None
     is_text = element == onnx.TensorProto.STRING
-    width = POINTER_BYTES if is_text else onnx.helper.tensor_dtype_to_np_dtype(element).itemsize
+    width = POINTER_BYTES if is_text else dtype_of(element).itemsize
     numbers = tuple(size for size in sizes if isinstance(size, int))
     return (numbers, width) if len(numbers) == len(sizes) else None
 
 
 def _may_exceed(node: OnnxNode, values: Mapping[str, Value]) -> bool:
-    """Return whether a result with the product of the inputs' element counts may exceed a limit."""
+    """Return whether a result may exceed a limit, by a bound that needs no inference."""
     given = [values.get(name) for name in node.inputs if name]
-    counts = [
-        math.prod(map(hint_of, value.sizes))
-        for value in given
-        if value is not None and value.sizes is not None
+    sizes = [
+        None if value is None or value.sizes is None else tuple(map(hint_of, value.sizes)) for value in given
     ]
-    count, limits = math.prod(count for count in counts if count), meter()
+    bound, limits = _bound_of(node, sizes), meter()
+    if bound is None and facts_of(node).grows:
+        return True
+    count = _product(sizes) if bound is None else bound
     return count > limits.limits.tensor_elements or 8 * count + limits.held > limits.limits.memory_bytes
+
+
+def most_elements(node: OnnxNode, sizes: Sequence[tuple[int, ...] | None]) -> int:
+    """Return a bound of the elements of each result of a node that makes no more than it reads, but for
+    broadcasting.
+
+    Args:
+        sizes: those of the inputs; None: unknown.
+    """
+    found = _bound_of(node, sizes)
+    return _product(sizes) if found is None else found
+
+
+def _product(sizes: Sequence[tuple[int, ...] | None]) -> int:
+    return math.prod(count for each in sizes if each is not None and (count := math.prod(each)))
+
+
+def _bound_of(node: OnnxNode, sizes: Sequence[tuple[int, ...] | None]) -> int | None:
+    known = [each for each in sizes if each is not None]
+    try:
+        return _bound(node, *known) if len(known) == len(sizes) > 0 else None
+    except (LookupError, TypeError, ValueError):  # The node does not fit its operator.
+        return None
+
+
+def _bound(node: OnnxNode, first: tuple[int, ...], *others: tuple[int, ...]) -> int | None:
+    """Return a bound of the elements of each result for common operators; None: another operator."""
+    operator = node.operator
+    if operator in _BROADCASTING:
+        return _broadcast_count(first, *others)
+    if operator in _LIKE_FIRST:
+        return math.prod(first)
+    if operator == "MatMul":
+        rows, columns = first[-2:-1] or (1,), others[0][-1:] if len(others[0]) > 1 else (1,)
+        return _broadcast_count(first[:-2], others[0][:-2]) * rows[0] * columns[0]
+    if operator == "Gemm":
+        return max(first) * max(others[0])
+    if operator == "Gather":
+        axis: int = node.attributes.get("axis", 0)
+        return math.prod(first) // max(1, first[axis]) * math.prod(others[0])
+    if operator in _WINDOWED:
+        pads: Sequence[int] = node.attributes.get("pads", ())
+        margin = 1 + sum(max(0, each) for each in pads)
+        channels = others[0][0] if operator == "Conv" else first[1]
+        return first[0] * channels * math.prod(size + margin for size in first[2:])
+    return None
+
+
+def _broadcast_count(*sizes: tuple[int, ...]) -> int:
+    return math.prod(max(each) for each in zip_longest(*(reversed(each) for each in sizes), fillvalue=1))
 
 
 def require_work(node: OnnxNode, contents: Mapping[str, Any], results: Results) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from operator import index
 
 import numpy as np
-import onnx
 
+from opendml.frontends.onnx.element_types import dtype_of
 from opendml.frontends.onnx.inlining import type_of
-from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode, graphs_of
+from opendml.frontends.onnx.node import OnnxNode, graphs_of, onnx_errors
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.values import Array, Value, is_same, sizes_of_type
 
 _EQUATION = re.compile(r"[A-Za-z., ]*(->[A-Za-z. ]*)?")
@@ -46,7 +47,7 @@ def inferred_outputs(
         inferred: Mapping[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
             schema, node.message, typed, known, opset_imports=imports
         )
-    except ONNX_ERRORS:
+    except onnx_errors():
         return {}
     return inferred
 
@@ -72,6 +73,6 @@ def empty_of(type: onnx.TypeProto) -> Array | None:
     if 0 not in sizes or min(sizes) < 0 or not type.tensor_type.elem_type:
         return None
     try:
-        return np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(type.tensor_type.elem_type))
+        return np.empty(sizes, dtype_of(type.tensor_type.elem_type))
     except ValueError:  # NumPy limits the number and the product of dimensions.
         return None

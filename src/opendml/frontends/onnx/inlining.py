@@ -9,9 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 
-from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode, domain_of, graphs_of, nodes_of, opsets_of
+from opendml.frontends.onnx.element_types import element_of
+from opendml.frontends.onnx.node import (
+    OnnxNode,
+    domain_of,
+    graphs_of,
+    nodes_of,
+    onnx_errors,
+    opsets_of,
+)
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.values import Value
 from opendml.program.sizes import Size
 
@@ -55,7 +63,7 @@ def schema_nodes(node: OnnxNode, values: Sequence[Value | None], prefix: str) ->
         given = [(onnx.TypeProto() if each is None else each).SerializeToString() for each in types]
         try:
             found = schema.get_context_dependent_function(node.message.SerializeToString(), given)
-        except ONNX_ERRORS:  # The operator does not take these types.
+        except onnx_errors():  # The operator does not take these types.
             found = b""
         if not found:
             return None
@@ -105,7 +113,7 @@ def _placed(
     placed = [_renamed(message, names, prefix) for message in messages]
     for name, wanted in zip(outputs, node.outputs, strict=False):
         if wanted:
-            placed.append(onnx.helper.make_node("Identity", [names.get(name, name)], [wanted]))
+            placed.append(onnx.NodeProto(op_type="Identity", input=[names.get(name, name)], output=[wanted]))
     return nodes_of(placed, opsets)
 
 
@@ -131,8 +139,8 @@ def _rename_captured(graph: onnx.GraphProto, names: Mapping[str, str], prefix: s
     for index, output in enumerate(graph.output):
         new = outside.get(output.name)
         if new is not None:  # The output is a captured tensor.
-            graph.node.append(onnx.helper.make_node("Identity", [new], [f"{prefix}{output.name}.{index}"]))
             output.name = f"{prefix}{output.name}.{index}"
+            graph.node.add(op_type="Identity", input=[new], output=[output.name])
 
 
 def _with_attributes(
@@ -163,6 +171,6 @@ def type_of(sizes: Sequence[int] | None, type: Any) -> onnx.TypeProto | None:
     """Return the ONNX type of a tensor; None: sizes or type are unknown."""
     if sizes is None or type is None:
         return None
-    element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(type))
+    element = element_of(np.dtype(type))
     named = [repr(size) if isinstance(size, Size) else size for size in sizes]
     return onnx.helper.make_tensor_type_proto(element, named)

@@ -7,21 +7,30 @@ run.
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from typing import Self
 
-import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped,unused-ignore]
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.onnx import infer_shapes
 from opendml.frontends.onnx.custom import converter_of, custom_of
+from opendml.frontends.onnx.element_types import set_tensor_type
 from opendml.frontends.onnx.evaluate import Evaluator
+from opendml.frontends.onnx.folding import folds
 from opendml.frontends.onnx.hosted import hosted
+from opendml.frontends.onnx.infer_shapes import FITS, WRONG
 from opendml.frontends.onnx.inference import is_safe
 from opendml.frontends.onnx.inlining import functions_of, has_body
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.node import OnnxNode, messages_in, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET
+from opendml.frontends.onnx.package import is_imported, locations, onnx
+from opendml.targets.cpu.llvm_library import can_start_processes
 
 _MOST_STATED = 5
 """Greatest number of operators that one message names."""
@@ -50,20 +59,73 @@ def require_runnable(model: onnx.ModelProto) -> None:
         raise Unsupported("\n".join(wrong[:_MOST_STATED]) + more)
 
 
-def require_possible(model: onnx.ModelProto) -> None:
-    """Check the sizes and types of a model by the rules of ONNX, as far as they are known before it runs.
+class PossibleSizes:
+    """A check of the sizes and types of a model by the rules of ONNX, as far as they are known at load.
 
-    Raises:
-        InvalidArgument: a node cannot take its inputs, or makes another type than the model declares.
+    Another process does it if this one has not imported the `onnx` package: meanwhile converters are
+    imported, and this process needs no schemas.
     """
-    if not all(map(_is_inferable, _all_nodes(model))):
-        return
-    try:
-        onnx.shape_inference.infer_shapes(_without_weights(model), strict_mode=True)
-    except onnx.shape_inference.InferenceError as error:
-        raise InvalidArgument(f"sizes and types do not fit: {str(error).strip()}") from error
-    except (EncodeError, RuntimeError, ValueError):
-        return  # Inference cannot take more than 2 GiB.
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._content: bytes | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        if not all(map(_is_inferable, _all_nodes(model))):
+            return
+        with suppress(EncodeError, ValueError):  # Inference cannot take more than 2 GiB.
+            self._content = _without_weights(model).SerializeToString()
+        if self._content is not None and not is_imported() and can_start_processes():
+            with suppress(OSError):
+                self._process = self._started()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the process if nobody has waited for it."""
+        if self._process is not None and self._process.returncode is None:
+            with self._process:
+                self._process.kill()
+
+    def require(self) -> None:
+        """Wait for the check.
+
+        Raises:
+            InvalidArgument: a node cannot take its inputs, or makes another type than the model declares.
+        """
+        if self._content is None:
+            return
+        found = b"" if self._process is None else self._answer(self._process, self._content)
+        if found == FITS:
+            return
+        if found.startswith(WRONG):
+            raise _does_not_fit(found.removeprefix(WRONG).decode(errors="replace"))
+        try:
+            onnx.shape_inference.infer_shapes(self._content, strict_mode=True)
+        except onnx.shape_inference.InferenceError as error:
+            raise _does_not_fit(str(error)) from error
+        except (RuntimeError, ValueError):
+            return
+
+    @staticmethod
+    def _started() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-I", "-S", infer_shapes.__file__, *locations()]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+
+    @staticmethod
+    def _answer(process: subprocess.Popen[bytes], content: bytes) -> bytes:
+        """Return what the process answers; nothing: it is lost."""
+        return process.communicate(content)[0]
+
+
+def _does_not_fit(reason: str) -> InvalidArgument:
+    return InvalidArgument(f"sizes and types do not fit: {reason.strip()}")
+
+
+def require_possible(model: onnx.ModelProto) -> None:
+    """Check the sizes and types of a model now, as `PossibleSizes` does."""
+    with PossibleSizes(model) as possible:
+        possible.require()
 
 
 def _is_inferable(node: OnnxNode) -> bool:
@@ -82,7 +144,7 @@ def _reason(node: OnnxNode) -> str | None:
         node = replace(node, version=FIRST_MODERN_OPSET)  # The tracer does the same.
     if is_loop(node) or hosted(node) is not None or (node.operator == "If" and not node.domain):
         return None
-    if converter_of(node) is not None or has_body(node):
+    if converter_of(node) is not None or folds(node) or has_body(node):
         return None
     try:
         Evaluator(node)
@@ -141,7 +203,7 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         if math.prod(tensor.dims) <= _MOST_ELEMENTS and tensor.name == name:
             graph.initializer.append(tensor)
         elif name not in declared:
-            graph.input.append(onnx.helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
+            set_tensor_type(graph.input.add(name=name).type, tensor.data_type, list(tensor.dims))
     for output in model.graph.output:
         copy = graph.output.add()
         copy.CopyFrom(output)

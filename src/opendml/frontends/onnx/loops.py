@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
+from opendml.frontends.onnx.element_types import dtype_of
 from opendml.frontends.onnx.evaluator_limits import bytes_of
 from opendml.frontends.onnx.node import OnnxNode
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.values import Array
 
 _TRIP_STEPS = 1000
@@ -141,7 +142,7 @@ def _stacked(elements: Sequence[Array], axis: int, declared: onnx.ValueInfoProto
     if elements:
         return np.stack(elements, axis)
     tensor = declared.type.tensor_type
-    type = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type or onnx.TensorProto.FLOAT)
+    type = dtype_of(tensor.elem_type or onnx.TensorProto.FLOAT)
     sizes = [each.dim_value for each in tensor.shape.dim]
     sizes.insert(axis if axis >= 0 else axis + len(sizes) + 1, 0)
     return np.zeros(sizes, type)

@@ -8,14 +8,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
 
-import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
-from onnx.external_data_helper import uses_external_data
 
 from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument
 from opendml.folders import open_within, within
-from opendml.frontends.onnx.node import ONNX_ERRORS, messages_in
+from opendml.frontends.onnx.element_types import dtype_of
+from opendml.frontends.onnx.node import messages_in, onnx_errors
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.protobuf import Content, parsed_size
 from opendml.frontends.onnx.structure_checks import require_valid
 from opendml.frontends.onnx.weights import Weights, without_weights
@@ -98,7 +98,7 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weig
     """Read the external tensors, or map those of large initializers. No `..` or link may leave the folder."""
     own = len(model.graph.initializer)
     for number, tensor in enumerate((*model.graph.initializer, *messages_in(model, onnx.TensorProto))):
-        if not uses_external_data(tensor):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
         keys = {each.key: each.value for each in tensor.external_data}
         location = keys.get("location", "")
@@ -120,7 +120,7 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weig
                     tensor.raw_data = bytes(memoryview(content)[offset : offset + needed])
         except Error:
             raise
-        except (*ONNX_ERRORS, OSError) as error:
+        except onnx_errors(OSError) as error:
             raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
@@ -134,7 +134,7 @@ def _bytes_of(tensor: onnx.TensorProto, length: str | None, where: str) -> int:
         LimitExceeded: the tensor is larger than the model may hold.
         LookupError, TypeError, ValueError: the type or a number is malformed.
     """
-    type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    type = dtype_of(tensor.data_type)
     bits = _PACKED_BITS.get(onnx.TensorProto.DataType.Name(tensor.data_type), 8 * type.itemsize)
     if min(tensor.dims, default=0) < 0:
         raise InvalidArgument(f"{where}: sizes {list(tensor.dims)}; must not be negative")

@@ -8,23 +8,15 @@ from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
-import onnx
 from google.protobuf.message import Message  # type: ignore[import-untyped,unused-ignore]
 
 from opendml.across_forks import cached_property
-from opendml.frontends.onnx.attributes import defaults_of, value_of
+from opendml.frontends.onnx.attribute_values import value_of
+from opendml.frontends.onnx.attributes import defaults_of
+from opendml.frontends.onnx.element_types import dtype_of
+from opendml.frontends.onnx.package import is_imported, onnx
 from opendml.late_dataclass import dataclass
 
-ONNX_ERRORS = (
-    onnx.checker.ValidationError,
-    onnx.defs.SchemaError,
-    onnx.shape_inference.InferenceError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-"""Exceptions that the `onnx` package raises for an invalid node."""
 _LONGEST = 200
 """Characters of a name that a message shows."""
 _CONTAINERS = frozenset({"AttributeProto", "FunctionProto", "GraphProto", "NodeProto", "SparseTensorProto"})
@@ -74,12 +66,12 @@ class OnnxNode:
             KeyError: there is no such type.
         """
         named = self.attribute(name)
-        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(named)) if named else None
+        return dtype_of(named) if named else None
 
     @property
     def schema(self) -> onnx.defs.OpSchema | None:
-        """ONNX's schema of the operator, if there is one."""
-        return schema_of(self.operator, self.version, self.domain)
+        """ONNX's whole schema of the operator, if there is one."""
+        return _whole_schema_of(self.operator, self.version, self.domain)
 
     @cached_property
     def cache(self) -> dict[object, Any]:
@@ -90,6 +82,19 @@ class OnnxNode:
     def reads(self) -> frozenset[str]:
         """The names of all tensors that the node reads: its inputs, and those that its graphs capture."""
         return frozenset(filter(None, self.inputs)) | captured(self.message)
+
+
+def onnx_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return the exceptions that the `onnx` package raises for an invalid node, and others."""
+    found = (*others, LookupError, RuntimeError, TypeError, ValueError)
+    if not is_imported():
+        return found
+    return (
+        *found,
+        onnx.checker.ValidationError,
+        onnx.defs.SchemaError,
+        onnx.shape_inference.InferenceError,
+    )
 
 
 def messages_in(root: Message, kind: type[M]) -> Iterator[M]:
@@ -116,7 +121,7 @@ def _message_fields(owner: Any, kind: Any) -> tuple[tuple[str, bool, bool], ...]
 
 
 @lru_cache(maxsize=4096)
-def schema_of(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
+def _whole_schema_of(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
     """Return ONNX's schema of an operator; None: there is none."""
     try:
         return onnx.defs.get_schema(operator, version, domain)

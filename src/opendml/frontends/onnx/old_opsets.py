@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
 
 from opendml.errors import Unsupported
 from opendml.frontends.onnx.node import OnnxNode, nodes_of
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.values import Known, Value
 
 FIRST_MODERN_OPSET = 7
@@ -49,7 +48,7 @@ def modern_nodes(node: OnnxNode, values: Sequence[Value | None], prefix: str) ->
     rewrite = _REWRITES.get(node.operator)
     if rewrite is not None:
         rewrite(old)
-    message = helper.make_node(node.operator, old.inputs, node.outputs, node.name, **old.attributes)
+    message = onnx.helper.make_node(node.operator, old.inputs, node.outputs, node.name, **old.attributes)
     return nodes_of([*old.before, message], {**node.opsets, "": old.opset})
 
 
@@ -77,7 +76,7 @@ class _Old:
             if name in self.attributes or name not in new or not default.name:
                 continue
             if default != new[name].default_value:
-                self.attributes[name] = helper.get_attribute_value(default)
+                self.attributes[name] = onnx.helper.get_attribute_value(default)
 
     def rank(self, number: int) -> int:
         """Return the number of dimensions of an input."""
@@ -96,12 +95,12 @@ class _Old:
     def add(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
         """Add a node before this one, and return the name of its output."""
         name = f"{self.prefix}{operator}.{len(self.before)}"
-        self.before.append(helper.make_node(operator, inputs, [name], name, **attributes))
+        self.before.append(onnx.helper.make_node(operator, inputs, [name], name, **attributes))
         return name
 
     def constant(self, content: Any) -> str:
         """Add an INT64 constant before this node, and return its name."""
-        return self.add("Constant", [], value=numpy_helper.from_array(np.array(content, np.int64)))
+        return self.add("Constant", [], value=onnx.numpy_helper.from_array(np.array(content, np.int64)))
 
     def unsqueeze(self, number: int, count: int) -> None:
         """Append `count` dimensions of size 1 to an input."""

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-import onnx
-
 from opendml.budget import meter
 from opendml.errors import Error
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, identity_to_json
@@ -19,8 +17,9 @@ from opendml.frontends.onnx.known_runs import (
     PlanTensor,
     PlanToWrite,
 )
-from opendml.frontends.onnx.load_checks import custom_operators, require_possible, require_runnable
+from opendml.frontends.onnx.load_checks import PossibleSizes, custom_operators, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import tensor_info
@@ -157,8 +156,9 @@ def opened_proto(
     inputs = tuple(each for each in declared if each.name not in initializers)
     facts = ModelFacts(inputs, tuple(tensor_info(each) for each in graph.output), declared, meter().held)
     try:
-        require_runnable(model)
-        require_possible(model)
+        with PossibleSizes(model) as possible:
+            require_runnable(model)
+            possible.require()
         tracer = Tracer.of_model(model, device, weights, cache, traces_sizes=has_plans(device))
     except Error as error:
         raise error._within(name) from error

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
-import onnx
-
 from opendml.errors import Unsupported
 from opendml.frontends.onnx.forms import ExactForm, arrays_of
+from opendml.frontends.onnx.package import onnx
 from opendml.runtime.saved.write import write_compiled, write_file
 from opendml.targets.compiled_files import Recorder, recorded
 

@@ -10,7 +10,6 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
 
 from opendml.budget import meter
 from opendml.compiler.sized import at_sizes
@@ -28,10 +27,10 @@ from opendml.frontends.onnx.evaluator_limits import require_memory
 from opendml.frontends.onnx.forms import Dimensions
 from opendml.frontends.onnx.inference import empty_of, inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.size_arithmetic import follows_from_sizes, sizes_computed
 from opendml.frontends.onnx.states import Values
 from opendml.frontends.onnx.values import (
-    BFLOAT16,
     FLOAT32,
     Array,
     Computed,
@@ -39,7 +38,9 @@ from opendml.frontends.onnx.values import (
     RuntimeValue,
     Type,
     Value,
+    bfloat16,
     carrier_of,
+    is_bfloat16,
     is_same,
     sizes_of_type,
     stored_type,
@@ -228,7 +229,7 @@ class Segment:
             raise Unsupported(f"{node}: no memory: {error}") from error
         named = _named(node, conversion, result)
         types = [value.type for value in values if value is not None]
-        if BFLOAT16 in types:
+        if any(map(is_bfloat16, types)):
             named = self._with_bfloat16(node, named, types)
         return {name: _in_type(value) for name, value in named.items()}
 
@@ -244,13 +245,13 @@ class Segment:
         found = dict(named)
         for name, value in named.items():
             element = inferred[name].tensor_type.elem_type if name in inferred else 0
-            is_bfloat16 = element == TensorProto.BFLOAT16 if element else FLOAT32 not in types
-            if value.type != FLOAT32 or not is_bfloat16:
+            is_rounded = element == onnx.TensorProto.BFLOAT16 if element else FLOAT32 not in types
+            if value.type != FLOAT32 or not is_rounded:
                 continue
             if isinstance(value, Computed):
-                found[name] = replace(value, type=BFLOAT16)
+                found[name] = replace(value, type=bfloat16())
             elif isinstance(value, Known):
-                found[name] = Known(value.content.astype(BFLOAT16))
+                found[name] = Known(value.content.astype(bfloat16()))
         return found
 
     def _tensor(self, name: str) -> GraphTensor:
@@ -269,7 +270,7 @@ class Segment:
         sizes, type = value.sizes, value.type
         assert sizes is not None
         assert type is not None
-        data_type = "bfloat16" if type == BFLOAT16 else stored_type(type)
+        data_type = "bfloat16" if is_bfloat16(type) else stored_type(type)
         return self._graph.input(name, data_type, sizes or (1,))
 
 
@@ -289,9 +290,9 @@ def _named(node: OnnxNode, conversion: OnnxConversion, result: Result) -> dict[s
 
 def _in_type(value: Value) -> Value:
     """Return a value whose tensor is rounded to bfloat16 in memory if that is its type, and only then."""
-    if not isinstance(value, Computed) or value.tensor.is_rounded is (value.type == BFLOAT16):
+    if not isinstance(value, Computed) or value.tensor.is_rounded is is_bfloat16(value.type):
         return value
-    if value.type == BFLOAT16:
+    if is_bfloat16(value.type):
         return replace(value, tensor=value.tensor.rounded())
     return replace(value, tensor=dml.cast(value.tensor, output_type=value.tensor.data_type))
 
@@ -422,7 +423,7 @@ def _packed(array: Array) -> Array:
 def _is_read_by_products(node: OnnxNode, values: Sequence[Value | None]) -> bool:
     """Return whether products can compute a node while they pack its known matrix: floats of numbers of 16
     bits or less, or the transposed matrix. Folding the node would put a second matrix in memory."""
-    is_cast = node.operator == "Cast" and node.attributes.get("to") == TensorProto.FLOAT
+    is_cast = node.operator == "Cast" and node.attributes.get("to") == onnx.TensorProto.FLOAT
     widens = is_cast or node.operator == "DequantizeLinear"
     if not values or not (widens or node.operator == "Transpose"):
         return False

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
-import onnx
-
 from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.node import domain_of, graphs_of, messages_in, opsets_of, schema_of
+from opendml.frontends.onnx.node import domain_of, graphs_of, messages_in, opsets_of
+from opendml.frontends.onnx.package import onnx
+from opendml.frontends.onnx.schemas import NEWEST_IN_TABLE, Schema, schema_of
 
 _MOST_LEVELS = 30
 """Greatest number of nested graphs; protobuf cannot parse files with more."""
@@ -61,12 +61,16 @@ def _all_graphs(outermost: Iterable[onnx.GraphProto]) -> Iterator[onnx.GraphProt
 
 def _checked_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     _require_text("an operator set", (each.domain for each in imports))
-    opsets, newest = opsets_of(imports), onnx.defs.onnx_opset_version()
+    opsets = opsets_of(imports)
     version = opsets.get("")
     if version is not None and version < 1:
         raise InvalidArgument(f"opset {version}; ONNX's operator sets begin with 1")
-    if version is not None and version > newest:
-        raise Unsupported(f"opset {version}; the onnx package that is installed knows opsets up to {newest}")
+    if version is not None and version > NEWEST_IN_TABLE:
+        newest = onnx.defs.onnx_opset_version()
+        if version > newest:
+            raise Unsupported(
+                f"opset {version}; the onnx package that is installed knows opsets up to {newest}"
+            )
     return opsets
 
 
@@ -123,7 +127,7 @@ def _require_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
     _require_attributes(node, schema, text)
 
 
-def _require_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema, text: str) -> None:
+def _require_attributes(node: onnx.NodeProto, schema: Schema, text: str) -> None:
     given = {each.name: each for each in node.attribute}
     unknown = [name for name in given if name not in schema.attributes and not name.startswith("__")]
     if unknown:
@@ -131,16 +135,15 @@ def _require_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema, text: 
         raise InvalidArgument(f"{text}: attribute {unknown[0]!r} is unknown; the operator has {names}")
     for name, declared in schema.attributes.items():
         if name not in given:
-            if declared.required:
+            if declared.is_required:
                 raise InvalidArgument(f"{text}: attribute {name} is missing")
             continue
         type = given[name].type
-        wanted = int(declared.type.value)
-        if type != wanted:
+        if type != declared.type:
             names = onnx.AttributeProto.AttributeType
             found = names.Name(type) if type in names.values() else str(type)
             raise InvalidArgument(
-                f"{text}: attribute {name} is of type {found}; must be {names.Name(wanted)}"
+                f"{text}: attribute {name} is of type {found}; must be {names.Name(declared.type)}"
             )
 
 

@@ -95,10 +95,10 @@ def type_of(text: str) -> np.dtype[Any]:
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
     """Return the declaration of an input or an output."""
     with importing:
-        import onnx
-
+        from opendml.frontends.onnx.element_types import dtype_of
+        from opendml.frontends.onnx.package import onnx
         from opendml.frontends.onnx.values import sizes_of_type
     element = value.type.tensor_type.elem_type
     if element in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
         return TensorInfo(value.name, None, sizes_of_type(value.type))
-    return TensorInfo(value.name, onnx.helper.tensor_dtype_to_np_dtype(element), sizes_of_type(value.type))
+    return TensorInfo(value.name, dtype_of(element), sizes_of_type(value.type))

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import onnx
 
 from opendml.budget import check_time, meter
 from opendml.errors import Error, InvalidArgument, Unsupported
@@ -61,6 +60,7 @@ from opendml.frontends.onnx.load_checks import custom_operators
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import OnnxNode, free_names, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.segment import CompiledSegment, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
 from opendml.frontends.onnx.tensor_info import TensorInfo, tensor_info

@@ -12,7 +12,6 @@ from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import ml_dtypes
 import numpy as np
 
 from opendml.across_forks import importing
@@ -31,8 +30,6 @@ Type = np.dtype[Any]
 
 BOOLEAN = np.dtype(np.bool_)
 FLOAT32 = np.dtype(np.float32)
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-"""A type of tensors in memory; converters see float32."""
 
 _CARRIERS: dict[str, Type] = {
     "bool": np.dtype(np.uint8),
@@ -51,6 +48,20 @@ def carrier_of(type: Type) -> Type:
     return _CARRIERS.get(type.name, type)
 
 
+def is_bfloat16(type: Type | None) -> bool:
+    """Return whether a type is bfloat16: one of tensors in memory, for which converters see float32."""
+    return type is not None and type.name == "bfloat16"
+
+
+@cache
+def bfloat16() -> Type:
+    """Return bfloat16 as a type of NumPy."""
+    with importing:
+        import ml_dtypes  # Few models have it, and it takes 2 MB.
+    found: Type = np.dtype(ml_dtypes.bfloat16)
+    return found
+
+
 def stored_type(type: Type) -> TensorDataType:
     """Return DirectML's type that carries elements of `type`; FLOAT32 for bfloat16.
 
@@ -67,14 +78,15 @@ def array_of(tensor: onnx.TensorProto) -> Array:
         InvalidArgument: the type is unknown, or the data do not fit the sizes.
     """
     with importing:
-        from onnx import TensorProto, numpy_helper  # Names of converters are read without the package.
+        from opendml.frontends.onnx.element_types import array_in  # Names of converters need no messages.
+        from opendml.frontends.onnx.package import onnx
     try:
-        if tensor.data_type == TensorProto.STRING:
+        if tensor.data_type == onnx.TensorProto.STRING:
             # All strings of a NumPy string array take as much as the longest.
             texts = np.empty(len(tensor.string_data), object)
             texts[:] = [each.decode() for each in tensor.string_data]
             return texts.reshape(tensor.dims)
-        return np.asarray(numpy_helper.to_array(tensor))
+        return array_in(tensor)
     except (LookupError, TypeError, ValueError) as error:
         raise InvalidArgument(f"tensor {tensor.name!r}: {error}") from error
 

@@ -102,9 +102,10 @@ class Weights:
         sizes = tuple(tensor.dims)
         if size < _FEWEST_BYTES or min(sizes, default=0) < 1 or sys.byteorder != "little":
             return False
-        with importing:
-            import onnx  # A known model needs no package.
-        type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        with importing:  # A known model needs no messages.
+            from opendml.frontends.onnx.element_types import dtype_of
+            from opendml.frontends.onnx.package import onnx
+        type = dtype_of(tensor.data_type)
         # Elements of other types, such as int4, lie in files otherwise than in memory.
         is_plain = type.isbuiltin == 1 and type.kind in "fiu"
         if not is_plain and tensor.data_type != onnx.TensorProto.BFLOAT16:
@@ -199,8 +200,8 @@ def _without_data(
         return None
     rest = b"".join([view[begin:data_start], view[data_end:end], name])
     with importing:
-        from onnx import TensorProto
-    tensor = TensorProto.FromString(rest)
+        from opendml.frontends.onnx.package import onnx
+    tensor = onnx.TensorProto.FromString(rest)
     if tensor.HasField("segment"):
         return None  # The parser refuses it.
     return rest if weights.add(tensor, content, data_begin, data_end - data_begin) else None
@@ -220,12 +221,12 @@ def _of_constant(
     if len(tensors) != 1:
         return None
     with importing:
-        from onnx import AttributeProto, NodeProto
+        from opendml.frontends.onnx.package import onnx
     (tensor,) = tensors
-    node = NodeProto.FromString(b"".join([view[begin:start], view[last:end]]))
-    attribute = AttributeProto.FromString(b"".join([view[first : tensor[2]], view[tensor[4] : last]]))
+    node = onnx.NodeProto.FromString(b"".join([view[begin:start], view[last:end]]))
+    attribute = onnx.AttributeProto.FromString(b"".join([view[first : tensor[2]], view[tensor[4] : last]]))
     is_constant = (node.op_type, node.domain, len(node.input), len(node.output)) == ("Constant", "", 0, 1)
-    is_value = attribute.name == "value" and attribute.type == AttributeProto.TENSOR
+    is_value = attribute.name == "value" and attribute.type == onnx.AttributeProto.TENSOR
     if not (is_constant and is_value) or attribute.ref_attr_name:
         return None
     (output,) = node.output
@@ -243,17 +244,17 @@ def _has_plain_initializers(view: memoryview, start: int, end: int) -> bool:
         start, end: the place of its graph.
     """
     with importing:
-        from onnx import ModelProto
-    model = ModelProto.FromString(b"".join([view[:start], view[end:]]))
+        from opendml.frontends.onnx.package import onnx
+    model = onnx.ModelProto.FromString(b"".join([view[:start], view[end:]]))
     return int(model.ir_version) >= _FIRST_INITIALIZERS
 
 
 def _inputs(view: memoryview, begin: int, end: int) -> set[str]:
     """Return the names of the inputs of the graph between two offsets."""
     with importing:
-        from onnx import ValueInfoProto
+        from opendml.frontends.onnx.package import onnx
     inputs = _numbered(view, begin, end, (_INPUT_OF_GRAPH,))
-    return {ValueInfoProto.FromString(view[each[3] : each[4]].tobytes()).name for each in inputs}
+    return {onnx.ValueInfoProto.FromString(view[each[3] : each[4]].tobytes()).name for each in inputs}
 
 
 def _numbered(view: memoryview, begin: int, end: int, numbers: Container[int]) -> Iterator[WireField]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import TensorProto, helper
 
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode, nodes_of
+from opendml.frontends.onnx.package import onnx
 from opendml.frontends.onnx.registry import MICROSOFT, OWN
 from opendml.frontends.onnx.values import Value
 
-_HALF, _ELEMENT = np.dtype(np.float16), TensorProto.FLOAT16
+_HALF, _ELEMENT = np.dtype(np.float16), onnx.TensorProto.FLOAT16
 
 _ONNX_OPERATORS = "AffineGrid DFT Einsum GridSample Mean Resize RotaryEmbedding STFT Sum Upsample"
 _MICROSOFT_OPERATORS = (
@@ -42,14 +42,16 @@ def wide_nodes(node: OnnxNode, values: Mapping[str, Value], prefix: str) -> tupl
     """Return the node between conversions to float32 and back; None if it takes or makes no float16."""
     halves = {name for name in node.inputs if name in values and values[name].type == _HALF}
     made = {name for name in node.outputs if name}
+    if not halves:
+        return None
     if types := inferred_outputs(node, values):  # ONNX infers nothing for other domains.
         made &= {name for name, each in types.items() if each.tensor_type.elem_type == _ELEMENT}
-    if not halves or not made:
+    if not made:
         return None
     names = {name: f"{prefix}{name}" for name in (*halves, *made)}
     inputs, outputs = ([names.get(name, name) for name in some] for some in (node.inputs, node.outputs))
-    before = [helper.make_node("Widen", [name], [names[name]], domain=OWN) for name in sorted(halves)]
-    message = helper.make_node(node.operator, inputs, outputs, node.name, domain=node.domain)
+    before = [onnx.helper.make_node("Widen", [name], [names[name]], domain=OWN) for name in sorted(halves)]
+    message = onnx.helper.make_node(node.operator, inputs, outputs, node.name, domain=node.domain)
     message.attribute.extend(node.message.attribute)
-    after = [helper.make_node("Narrow", [names[name]], [name], domain=OWN) for name in sorted(made)]
+    after = [onnx.helper.make_node("Narrow", [names[name]], [name], domain=OWN) for name in sorted(made)]
     return nodes_of([*before, message, *after], {**node.opsets, OWN: 1})

@@ -1,0 +1,40 @@
+"""The program of a process that checks sizes and types of a model by ONNX's inference.
+
+It loads the library of the `onnx` package alone: 24 MB for 0.05 s, which the caller does not take. It imports
+nothing of opendml. The model comes on the standard input. The answer is `FITS`, or `WRONG` and a message.
+Anything else says nothing about the model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+
+FITS, WRONG = b"fits", b"wrong"
+
+
+def answer(read: Callable[[], bytes], locations: list[str]) -> bytes:
+    """Return what inference says of a model.
+
+    Args:
+        read: returns the model.
+        locations: the folders of the package.
+    """
+    spec = PathFinder.find_spec("onnx.onnx_cpp2py_export", locations)
+    assert spec is not None
+    assert spec.loader is not None
+    library = module_from_spec(spec)
+    spec.loader.exec_module(library)
+    library.defs.has_schema("Add", "")  # Makes all schemas, before the model comes.
+    inference = library.shape_inference
+    try:
+        inference.infer_shapes(read(), False, True, False)
+    except inference.InferenceError as error:
+        return WRONG + str(error).encode()
+    return FITS
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(answer(sys.stdin.buffer.read, sys.argv[1:]))
