@@ -63,7 +63,7 @@ def results(case: Case, scheduler: Scheduler = schedule) -> tuple[list[Bytes], l
     for array, room in zip(poison, memory[first:], strict=True):
         room.read(array.ctypes.data, array.nbytes)
         received.append(array)
-    modes = [prepared.launch.mode for prepared in executable._prepared.values()]
+    modes = [launch.mode for launch in executable.launches]
     return received, host[first:], modes
 
 

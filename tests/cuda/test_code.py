@@ -19,7 +19,7 @@ from opendml.program import vector_math
 from opendml.program.functions import select
 from opendml.program.node import FUNCTIONS, Node, rebuild, source
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cuda import compile, narrow_math, planning
+from opendml.targets.cuda import compile, job, narrow_math, planning
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.expression import CUDA
@@ -116,9 +116,9 @@ def test_each_kernel_of_a_program_gets_its_code(compiled: list[str], monkeypatch
         and len({kernel_source(each.pattern) for each in launches(case, MACHINES[90])}) == TOGETHER
     )
     executable = compiled_program(case.program)
-    prepared = [executable.prepare(number, alignments) for number, alignments in executable._prepared]
-    assert len(prepared) == len(executable.parts.groups) == len(compiled) == TOGETHER
-    assert sorted(each.function.decode().partition("\n")[2] for each in prepared) == sorted(compiled)
+    codes = [each.cubin.code.decode().partition("\n")[2] for each in executable.launches]
+    assert len(executable.parts.groups) == len(compiled) == TOGETHER
+    assert sorted(codes) == sorted(compiled)
 
 
 def test_a_dispatch_does_not_wait_while_another_thread_compiles(
@@ -129,6 +129,7 @@ def test_a_dispatch_does_not_wait_while_another_thread_compiles(
     monkeypatch.setattr(fake.FakeDevice, "function", lambda self, code, shared: code, raising=False)
     empty = Cubin("", b"")
     monkeypatch.setattr(planning, "cubins_of", lambda patterns, architecture: [empty] * len(patterns))
+    monkeypatch.setattr(job, "launcher", lambda *_: None)
     made = compiled_program(CASES[0].program)
     begun, may_end = threading.Event(), threading.Event()
 
@@ -137,18 +138,24 @@ def test_a_dispatch_does_not_wait_while_another_thread_compiles(
         assert may_end.wait(60)
         return [empty] * len(patterns)
 
-    (number, aligned), *_ = made._prepared
+    instances = [made.instantiate() for _ in range(3)]
+    buffers = {buffer for of in made.parts.accesses for buffer, _ in of if buffer is not None}
+    for number, instance in enumerate(instances):
+        for buffer in buffers:
+            instance.bind(buffer, (1 << 20) + 4 * (number > 0))
     monkeypatch.setattr(planning, "cubins_of", slow)
     with ThreadPoolExecutor() as threads:
-        new = [threads.submit(made.prepare, number, (2,) * len(aligned)) for _ in range(2)]
+        new = [threads.submit(instance.prepare, 0) for instance in instances[1:]]
         try:
             assert begun.wait(60)
-            known = threads.submit(made.prepare, number, aligned)
-            assert known.result(60) is made._prepared[number, aligned]
+            threads.submit(instances[0].prepare, 0).result(60)
         finally:
             may_end.set()
-        first, second = (each.result(60) for each in new)
-    assert first is second
+        for each in new:
+            each.result(60)
+    forms = [[form for form, _ in instance._others.values()] for instance in instances]
+    assert not forms[0]
+    assert forms[1] == forms[2] != []
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.common.candidates import Decision
 from opendml.targets.cuda import kernel_source, planning, rolled_windows
 from opendml.targets.cuda.cubins import Cubin
-from opendml.targets.cuda.executable import PreparedLaunch
+from opendml.targets.cuda.executable import CudaInstance
+from opendml.targets.cuda.job import Job, JobForm
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
@@ -208,7 +209,7 @@ def test_kernels_let_a_product_begin_but_no_other_kernel() -> None:
         for number, array in enumerate((*arrays, *room[2:])):
             instance.bind(number, array.ctypes.data)
         instance.dispatch()
-        assert [_mode_and_word(each) for each in instance._bindings] == [
+        assert _modes_and_words(instance) == [
             (CudaMode.POINTWISE, 1),
             (CudaMode.WGMMA, 0),
         ]
@@ -216,7 +217,7 @@ def test_kernels_let_a_product_begin_but_no_other_kernel() -> None:
         room[0, 1:].reshape(-1)[: 64 * 64] = arrays[1].reshape(-1)
         instance.bind(1, room[0, 1:].ctypes.data)
         instance.dispatch()
-        assert [_mode_and_word(each)[1] for each in instance._bindings] == [0, 0]
+        assert [word for _, word in _modes_and_words(instance)] == [0, 0]
     (_, exact) = evaluate([elements, doubled], arrays)
     np.testing.assert_allclose(room[3, : 64 * 64].reshape(64, 64), exact, rtol=5e-3, atol=0.1)
 
@@ -230,22 +231,29 @@ def test_grids_that_would_crowd_on_some_multiprocessors_gain_nothing_early(
     machine = replace(MACHINE, multiprocessors=132)
     owner: Any = SimpleNamespace(machine=machine, current=nullcontext, function=lambda *_: None)
 
-    def prepared(grid: int) -> PreparedLaunch:
-        (planned,) = planning._planned([(replace(launch, grid=grid, shared_bytes=1000), ())], machine)
-        return PreparedLaunch(planned, owner)
+    def prepared(grid: int) -> Job:
+        count = len(launch.pattern.accesses)
+        sized = replace(launch, grid=grid, shared_bytes=1000)
+        planned = planning._planned([(sized, (16,) * count)], machine)
+        return Job(JobForm(planned, [[[(0, 0)] * count]], 1, machine), owner)
 
-    gains = {grid: prepared(grid).gains_early for grid in (1, 66, 67, 80, 92, 93, 132, 264)}
+    gains = {grid: bool(prepared(grid).gains[0]) for grid in (1, 66, 67, 80, 92, 93, 132, 264)}
     assert [grid for grid, gain in gains.items() if not gain] == [67, 80, 92]
     # Of grids that do not fill the device, a block has a multiprocessor to itself.
-    shared = [prepared(grid).launch.shared_bytes for grid in (66, 80, 132, 264)]
+    shared = [prepared(grid)._shared.tolist()[0] for grid in (66, 80, 132, 264)]
     assert shared == [machine.shared_bytes // 2, 1000, machine.shared_bytes // 2, 1000]
 
 
-def _mode_and_word(binding: Any) -> tuple[CudaMode, int]:
-    """Return the mode of a launch, and whether it lets the next one begin."""
-    launch = binding._executable.prepare(binding._number, binding._alignments).launch
-    place = 8 * launch.layout.lets_next_begin
-    return CudaMode(launch.mode), int.from_bytes(binding._content[place : place + 8], "little")
+def _modes_and_words(instance: CudaInstance) -> list[tuple[CudaMode, int]]:
+    """Return the modes of launches, and whether each lets the next one begin."""
+    found = list[tuple[CudaMode, int]]()
+    for number in range(len(instance._job.form.launches)):
+        job, at = instance._job, number
+        if number in instance._others:
+            job, at = instance._others[number][1], 0
+        word = job._words[job.form.next_words[job.form.next_owners.index(at)]]
+        found.append((CudaMode(job.form.launches[at].mode), int(word)))
+    return found
 
 
 def test_products_of_few_rows_that_read_the_same_share_a_launch() -> None:
@@ -266,7 +274,7 @@ def test_products_of_few_rows_that_read_the_same_share_a_launch() -> None:
         for number, array in enumerate((*arrays, *outputs)):
             instance.bind(number, array.ctypes.data)
         instance.dispatch()
-        assert [tuple(binding.kernels) for binding in instance._bindings] == [(0, 1, 2), (3,)]
+        assert [tuple(kernels) for _, kernels in executable.parts.groups] == [(0, 1, 2), (3,)]
     for found, exact in zip(outputs, evaluate(results, arrays), strict=True):
         np.testing.assert_allclose(found, exact, rtol=5e-3, atol=0.1)
 

@@ -25,11 +25,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from opendml.targets.cuda import driver, executable, planning, stored_plan
+from opendml.targets.cuda import driver, executable, job, planning, stored_plan
 from opendml.targets.cuda.attention_source import products_of_attention
 from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
+from opendml.targets.cuda.launcher import LaunchSize
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.planned_launch import PlannedLaunch
@@ -67,9 +68,9 @@ def emulated() -> Iterator[None]:
         mock.patch.object(stored_plan, "device", device.device),
         mock.patch.object(planning, "cubins_of", device.libraries_of),
         mock.patch.object(stored_plan, "cubins_of_keys", device.libraries_of_keys),
-        mock.patch.object(executable, "launcher", _launcher),
+        mock.patch.object(job, "launcher", _launcher),
+        mock.patch.object(job, "encoded", _encoded),
         mock.patch.object(executable, "scratch", _scratch),
-        mock.patch.object(executable, "EncodedMap", _EncodedMap),
     ):
         yield
 
@@ -162,27 +163,18 @@ def _scratch(owner: _Device, size: int, stream: int) -> Iterator[int]:
     del memory
 
 
-class _EncodedMap:
-    """A tensor map as `sm90.h` reads it."""
-
-    def __init__(self, map: TensorMap, place: int) -> None:
-        self.map, self._place = map, place
-
-    def write(self, address: int) -> None:
-        """Write the map of a tensor at an address."""
-        map = self.map
-        strides, sizes, box = (
-            [*each, *(0 for _ in range(count - len(each)))]
-            for each, count in ((map.strides, 4), (map.sizes, 5), (map.box, 5))
-        )
-        words = (address + map.offset, *strides, *sizes, *box, len(map.sizes), map.type.bytes)
-        content = struct.pack("<5Q12I", *words)
-        if isinstance(map, WindowMap):
-            begin = map.lower
-            end = [upper + size - 1 for upper, size in zip(map.upper, map.sizes[1:3], strict=True)]
-            content += struct.pack("<6i", *begin, *end, *map.steps)
-        content = content.ljust(MAP_BYTES, b"\0")
-        ctypes.memmove(self._place, content, MAP_BYTES)
+def _encoded(map: TensorMap, address: int) -> bytes:
+    """Return a tensor map as `sm90.h` reads it."""
+    strides, sizes, box = (
+        [*each, *(0 for _ in range(count - len(each)))]
+        for each, count in ((map.strides, 4), (map.sizes, 5), (map.box, 5))
+    )
+    content = struct.pack("<5Q12I", address, *strides, *sizes, *box, len(map.sizes), map.type.bytes)
+    if isinstance(map, WindowMap):
+        begin = map.lower
+        end = [upper + size - 1 for upper, size in zip(map.upper, map.sizes[1:3], strict=True)]
+        content += struct.pack("<6i", *begin, *end, *map.steps)
+    return content.ljust(MAP_BYTES, b"\0")
 
 
 class _Memory(HostMemory):
@@ -211,22 +203,27 @@ class _Function:
 
 
 def _launcher(
-    function: _Function, launch: PlannedLaunch, content: Any, stream: int, early: bool, described: object
+    function: _Function,
+    launch: PlannedLaunch,
+    size: LaunchSize,
+    address: int,
+    stream: int,
+    early: bool,
+    described: object,
 ) -> Callable[[], None]:
-    parameters = ctypes.c_void_p(ctypes.addressof(content))
+    parameters, (grid, kernels, block, shared_bytes) = ctypes.c_void_p(address), size
     cluster = int(launch.cubin.key.rpartition("-")[2])
 
     def blocks(run: Any, begin: int, end: int) -> threading.Thread:
-        size = launch.grid, launch.kernels
-        arguments = (parameters, *size, begin, end, launch.block, launch.shared_bytes, cluster)
+        arguments = (parameters, grid, kernels, begin, end, block, shared_bytes, cluster)
         return threading.Thread(target=run, args=arguments)
 
     def run() -> None:
         if launch.cooperative:
-            copies = enumerate(function.copies(launch.grid))
+            copies = enumerate(function.copies(grid))
             threads = [blocks(copy, number, number + 1) for number, copy in copies]
         else:
-            threads = [blocks(function.copies(1)[0], 0, launch.grid)]
+            threads = [blocks(function.copies(1)[0], 0, grid)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -96,10 +96,6 @@ class TracedExecutable(Executable, Protocol):
     def at(self, values: ndarray[Any, Any]) -> Executable:
         """Return the executable for given values of `sizes`, which shares code and constants."""
 
-    @property
-    def resizes_slowly(self) -> bool:
-        """True if a size that comes again between others gains from an instance of its own."""
-
     def sized_instance(
         self, kept: Sequence[int], arenas: Arenas | None, on_stream: bool = False
     ) -> SizedInstance | None:

@@ -25,13 +25,6 @@ class SizedInstances:
         self.free: list[SizedInstance] = []
         """The instances that no call uses now."""
 
-    def holds(self, values: ndarray[Any, Any]) -> bool:
-        """Return whether the next instance has these sizes already."""
-        try:
-            return self.free[-1].values is values
-        except IndexError:
-            return False
-
     def take(self, values: ndarray[Any, Any]) -> SizedInstance | None:
         """Return an instance for sizes, which the caller adds to `free` afterwards.
 

@@ -26,8 +26,7 @@ class SizedModel(Model):
     """A model of other sizes than the first model of its plan, with the same constants.
 
     A call on arrays in host memory writes the sizes into an instance that all sizes of the plan share. So a
-    new size needs no job of its own. On a device where that takes long, a size that comes again gets an
-    instance of its own. The attributes that other methods need (LATER) are made on first use.
+    new size needs no job of its own. The attributes that other methods need (LATER) are made on first use.
 
     Args:
         plan: the plan, which has its first model.
@@ -39,7 +38,7 @@ class SizedModel(Model):
         assert first is not None
         self.__dict__.update(plan.shared_attributes)
         needs = plan.needs(values)
-        self._plan, self._values, self._was_called = plan, values, False
+        self._plan, self._values = plan, values
         self._kernel_steps, self._arena_bytes, self._own_bytes = needs.steps, needs.arena_bytes, 0
         layouts = self._traced_layouts = needs.layouts
         self._expected = [
@@ -75,10 +74,7 @@ class SizedModel(Model):
     def _called_on_host(
         self, inputs: dict[str, Any], memory: Mapping[str, Array] = NEW_MEMORY
     ) -> dict[str, Array] | None:
-        plan, instances = self._plan, self._plan.instances
-        comes_again, self._was_called = self._was_called and not instances.holds(self._values), True
-        if comes_again and plan.executable.resizes_slowly:
-            return super()._called_on_host(inputs, memory)
+        instances = self._plan.instances
         instance = instances.take(self._values)
         if instance is None:
             return super()._called_on_host(inputs, memory)

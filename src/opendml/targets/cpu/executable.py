@@ -135,8 +135,6 @@ class CpuParts:
 class CpuExecutable:
     """A program as machine code, which runs as its parts say."""
 
-    resizes_slowly = False
-
     def __init__(self, parts: CpuParts) -> None:
         self._parts = parts
         self._job, self._steps, self._constants = parts.job, parts.steps, parts.constants

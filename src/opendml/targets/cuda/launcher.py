@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from opendml.targets.cuda.executable import CudaInstance
 
 
+LaunchSize = tuple[int, int, int, int]
+"""The blocks along x and y, the threads of a block, and its bytes of shared memory."""
+
+
 class LaunchConfig:
     """The driver's description of a launch. For another size, only its grid is written again.
 
@@ -24,50 +28,59 @@ class LaunchConfig:
     def __init__(self) -> None:
         self._form: tuple[int, bool, bool] | None = None
         self._config: Any = None
-        self.made: tuple[Any, Any, Any, Callable[[], None]] | None = None
+        self.made: tuple[Any, Any, int, Callable[[], None]] | None = None
 
-    def of(self, launch: PlannedLaunch, stream: int, early: bool) -> Any:
+    def of(self, size: LaunchSize, cooperative: bool, stream: int, early: bool) -> Any:
         """Return the description of a launch on a stream, which replaces those of earlier calls.
 
         Args:
-            launch: how the kernel is launched.
+            size: its size.
+            cooperative: whether all blocks run at once.
             stream: the driver's handle.
             early: whether the kernel may be launched before the one before it in the stream has ended.
         """
-        form, grid = (launch.block, launch.cooperative, early), (launch.grid, launch.kernels)
+        *grid, block, shared_bytes = size
+        form = block, cooperative, early
         if form != self._form:
-            self._config = launch_config(grid, launch.block, launch.shared_bytes, launch.cooperative, early)
+            self._config = launch_config((size[0], size[1]), block, shared_bytes, cooperative, early)
             self._form = form
         config = self._config
         config.gridDimX, config.gridDimY = grid
-        config.sharedMemBytes, config.hStream = launch.shared_bytes, driver_module().CUstream(stream)
+        config.sharedMemBytes, config.hStream = shared_bytes, driver_module().CUstream(stream)
         return config
 
 
 def launcher(
-    function: Any, launch: PlannedLaunch, content: Any, stream: int, early: bool, described: LaunchConfig
+    function: Any,
+    launch: PlannedLaunch,
+    size: LaunchSize,
+    address: int,
+    stream: int,
+    early: bool,
+    described: LaunchConfig,
 ) -> Callable[[], None]:
     """Return a function that adds a launch to a stream.
 
     Args:
         function: the driver's handle of the kernel.
-        launch, stream, early: the arguments of `LaunchConfig.of`.
-        content: the bytes of its parameter, which the driver reads at every launch.
+        launch: the launch.
+        size, stream, early: the arguments of `LaunchConfig.of`.
+        address: that of its parameter, which the driver reads at every launch.
         described: the description of an earlier launch, which ends.
     """
-    config, made = described.of(launch, stream, early), described.made
-    if made is not None and made[0] is function and made[1] is config and made[2] is content:
+    config, made = described.of(size, launch.cooperative, stream, early), described.made
+    if made is not None and made[0] is function and made[1] is config and made[2] == address:
         return made[3]
-    pointers = (ctypes.c_void_p * 1)(ctypes.addressof(content))
-    address = ctypes.addressof(pointers)
+    pointers = (ctypes.c_void_p * 1)(address)
+    parameters = ctypes.addressof(pointers)
     add = driver_module().cuLaunchKernelEx
 
-    def run(kept: Any = (pointers, content)) -> None:
-        result = add(config, function, address, 0)
+    def run(kept: Any = pointers) -> None:
+        result = add(config, function, parameters, 0)
         if result[0]:
             check(result, "launching a kernel")
 
-    described.made = function, config, content, run
+    described.made = function, config, address, run
     return run
 
 

@@ -170,26 +170,11 @@ def _box_settings(driver: Any) -> tuple[Any, ...]:
     )
 
 
-class EncodedMap:
-    """A tensor map as the driver encodes it, at an address in host memory, for one tensor after the other."""
+def encoded(map: TensorMap, address: int) -> bytes:
+    """Return a map as the driver encodes it for a tensor at an address.
 
-    def __init__(self, map: TensorMap, place: int) -> None:
-        self.map, self._place = map, place
-        self._encoded: Any = None
-        self._address = 0
-
-    def write(self, address: int) -> None:
-        """Write the map where the access is at an address, unless it is there already.
-
-        Raises:
-            DeviceRemoved: the driver does not accept it.
-        """
-        if address == self._address:
-            return
-        driver, begin = driver_module(), address + self.map.offset
-        if self._encoded is None:
-            self._encoded = check(self.map.encode(driver, begin), "encoding a tensor map")
-        else:
-            check(driver.cuTensorMapReplaceAddress(self._encoded, begin), "moving a tensor map")
-        ctypes.memmove(self._place, self._encoded.getPtr(), MAP_BYTES)
-        self._address = address
+    Raises:
+        DeviceRemoved: the driver does not accept it.
+    """
+    found = check(map.encode(driver_module(), address), "encoding a tensor map")
+    return ctypes.string_at(found.getPtr(), MAP_BYTES)
