@@ -167,7 +167,7 @@ class Evaluator:
         """Return the node's outputs that have names, in order."""
         found = folded(self._node, given) if self._evaluator is None else None
         if found is not None:
-            return [result for name, result in zip(self._node.outputs, found, strict=False) if name]
+            return found
         if self._source is not None:
             return self._prepared(self._source).run(None, given)
         self._evaluator = self._evaluator or self._prepared()

@@ -25,7 +25,7 @@ def folds(node: OnnxNode) -> bool:
 
 
 def folded(node: OnnxNode, contents: Mapping[str, Any]) -> list[Array] | None:
-    """Return the outputs of a node; None: NumPy does not fold it.
+    """Return the outputs of a node that have names; None: NumPy does not fold it.
 
     Args:
         node: a node that `folds` allows.
@@ -35,7 +35,7 @@ def folded(node: OnnxNode, contents: Mapping[str, Any]) -> list[Array] | None:
     if not all(each is None or isinstance(each, np.ndarray) for each in given):
         return None  # A sequence.
     result = _FOLDS[node.operator](node, *given)
-    return None if result is None else [result]
+    return None if result is None else [result for name in node.outputs if name]
 
 
 def _cast(node: OnnxNode, content: Array) -> Array | None:

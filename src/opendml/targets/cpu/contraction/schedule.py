@@ -74,6 +74,10 @@ buckets of images reach over four or eight times as many pixels. Images of 48x32
 rapidocr-rec (two cores of a Sapphire Rapids)."""
 _THREADS = (1, 2, 4, 8)
 """The numbers of threads for which a choice is good that must not depend on that number."""
+_FEW_THREADS = 2
+"""The number of threads, beside ITEMS, on which vectors and AMX are compared. The choice decides bits, so it
+must not depend on the threads at hand. Each item splits its columns again. So with ITEMS alone, small
+products stayed in vectors that take 0.6 to 0.8 of the time in AMX on two threads (Sapphire Rapids)."""
 NEARLY = 1.15
 """The factor by which tiles that pack constants in a usual form may cost more than the cheapest, at least 1.
 Each form takes as much memory as the constant itself."""
@@ -397,8 +401,8 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     """Return the tiles that compute sums of products best.
 
     Few rows stream a large constant, at any rate. Else the tiles with the least order decide what bits depend
-    on. Among the tiles with equal bits, the threads at hand decide, and the form in which constants are
-    packed.
+    on. Tiles in AMX compete with those in vectors on few threads too. Among the tiles with equal bits, the
+    threads at hand decide, and the form in which constants are packed.
     """
     if query.few_rows is not None:
         return query.few_rows
@@ -406,9 +410,12 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     if query.adds_one_way and all(_multiplies_windows(each.family) for each in families):
         return _best_windows(families, query.threads)
     is_any = not query.stays_narrow and not query.adds_one_way
-    best = _least_tiles(families, query.any_reduction if is_any else (sys.maxsize, 0.0))
-    if best is None:
+    bound = query.any_reduction if is_any else (sys.maxsize, 0.0)
+    found = _least_tiles(families, bound)
+    if found is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
+    priced, tiles = _least_on_few_too(*found, families, bound)
+    best = priced.estimate(tiles)
     tiles = _best_of_equal_bits(best.choice, families, query.threads, nearly)
     return Estimate(tiles, best.terms, best.work, name_of(tiles))
 
@@ -476,9 +483,9 @@ class _Least(Generic[Found]):
             self.found, self.cost, self._place = found, cost, place
 
 
-def _least_tiles(families: Sequence[Priced], bound: tuple[int, float]) -> Estimate[Tiles] | None:
-    """Return the tiles with the least order; of equal ones, the first; None if all have the order `bound` or
-    more. Families come by what their tiles take at least, so most are passed over."""
+def _least_tiles(families: Sequence[Priced], bound: tuple[float, float]) -> tuple[Priced, Tiles] | None:
+    """Return the tiles with the least order, with their family; of equal ones, the first; None if all have
+    the order `bound` or more. Families come by what their tiles take at least, so most are passed over."""
     best = _Least[tuple[Priced, Tiles] | None](None, bound, (-1,))
     for number, priced in sorted(enumerate(families), key=lambda each: each[1].family.least):
         if priced.least_of_all > best.cost:
@@ -489,7 +496,7 @@ def _least_tiles(families: Sequence[Priced], bound: tuple[int, float]) -> Estima
 
         for count, tiles in enumerate(priced.tiles(worth)):
             best.offer((priced, tiles), priced.order(tiles), (number, count))
-    return best.found and best.found[0].estimate(best.found[1])
+    return best.found
 
 
 def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, nearly: float) -> Tiles:
@@ -538,6 +545,57 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
     near = [each for each in usual.values() if each.cost[0] <= nearly * cheapest.cost[0]]
     limit = ALIKE * min([each.cost[0] for each in near], default=0.0)
     return next((each.found for each in near if each.cost[0] <= limit), cheapest.found)
+
+
+def _least_on_few_too(
+    priced: Priced, best: Tiles, families: Sequence[Priced], bound: tuple[float, float]
+) -> tuple[Priced, Tiles]:
+    """Return the least tiles in vectors or those in AMX, whichever take less on ITEMS threads times
+    _FEW_THREADS.
+
+    Args:
+        priced: the family of `best`.
+        best: the tiles with the least order.
+        families: all families.
+        bound: the order that no tiles must reach.
+    """
+    in_amx = best.instructions.are_amx
+    others = [each for each in families if each.family.instructions.are_amx != in_amx]
+    if not others:
+        return priced, best
+    # Others whose order is not below this take longer, however few cycles they take on few threads.
+    least = min(each.family.least for each in others) / _FEW_THREADS
+    most = priced.order(best)[0] * priced.cycles_on(best, _FEW_THREADS) / least
+    found = _least_tiles(others, min(bound, (most, 0.0)))
+    if found is None:
+        return priced, best
+    cycles = found[0].order(found[1])[0] * _cycles_on_few(*found, others)
+    return (
+        found if cycles < priced.order(best)[0] * _cycles_on_few(priced, best, families) else (priced, best)
+    )
+
+
+def _cycles_on_few(priced: Priced, best: Tiles, families: Sequence[Priced]) -> float:
+    """Return the least cycles on _FEW_THREADS of tiles that give the bits of `best`, whose family is
+    `priced`."""
+    least = _Least(best, (priced.cycles_on(best, _FEW_THREADS), 0.0), ())
+    for other in sorted(families, key=lambda each: each.family.least):
+        if other.family.least / _FEW_THREADS >= least.cost[0]:
+            break
+        if not may_sum_alike(other.family, best):
+            continue
+
+        def worth(item: float, rows: int, columns: int, other: Priced = other) -> bool:
+            return other.least_on_threads(item, rows, columns, _FEW_THREADS)[0] < least.cost[0]
+
+        for tiles in other.tiles(worth):
+            if not sums_alike(tiles, best):
+                break
+            least.offer(tiles, (other.cycles_on(tiles, _FEW_THREADS), 0.0), ())
+            if other.fixed_b_ahead and tiles.packed_ahead is None:
+                ahead = other.fixed_b_ahead.of(tiles)
+                least.offer(ahead, (other.cycles_on(ahead, _FEW_THREADS), 0.0), ())
+    return least.cost[0]
 
 
 def sums_alike(tiles: Tiles, others: Tiles) -> bool:
