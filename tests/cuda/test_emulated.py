@@ -36,7 +36,7 @@ from opendml.targets.common.candidates import Decision
 from opendml.targets.cuda import kernel_source, planning, rolled_windows
 from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.executable import CudaInstance
-from opendml.targets.cuda.job import Job, JobForm
+from opendml.targets.cuda.job import CudaJob, JobForm
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
@@ -231,11 +231,11 @@ def test_grids_that_would_crowd_on_some_multiprocessors_gain_nothing_early(
     machine = replace(MACHINE, multiprocessors=132)
     owner: Any = SimpleNamespace(machine=machine, current=nullcontext, function=lambda *_: None)
 
-    def prepared(grid: int) -> Job:
+    def prepared(grid: int) -> CudaJob:
         count = len(launch.pattern.accesses)
         sized = replace(launch, grid=grid, shared_bytes=1000)
         planned = planning._planned([(sized, (16,) * count)], machine)
-        return Job(JobForm(planned, [[[(0, 0)] * count]], 1, machine), owner)
+        return CudaJob(JobForm(planned, [[[(0, 0)] * count]], 1, machine), owner)
 
     gains = {grid: bool(prepared(grid).gains[0]) for grid in (1, 66, 67, 80, 92, 93, 132, 264)}
     assert [grid for grid, gain in gains.items() if not gain] == [67, 80, 92]

@@ -16,7 +16,7 @@ from numpy import ndarray
 from opendml.late_dataclass import dataclass
 from opendml.targets.arenas import Arenas
 from opendml.targets.cuda.driver import device
-from opendml.targets.cuda.job import Accesses, IntegerArray, Job, JobForm
+from opendml.targets.cuda.job import Accesses, CudaJob, IntegerArray, JobForm
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.planned_launch import PlannedLaunch
 from opendml.targets.kept import Kept, KeptConstants
@@ -123,7 +123,7 @@ class CudaExecutable:
         for form in (self.form, self._initial):
             if not form.sizes:
                 with self.device.current():
-                    Job(form, self.device).load()
+                    CudaJob(form, self.device).load()
 
     @property
     def launches(self) -> list[PlannedLaunch]:
@@ -204,7 +204,7 @@ class CudaExecutable:
         kind = CudaScratchInstance if self.arena_bytes else CudaInstance
         return kind(self, self.form, 0)
 
-    def other(self, job: Job, number: int) -> JobForm:
+    def other(self, job: CudaJob, number: int) -> JobForm:
         """Return a launch of a job for the alignments of what is bound now.
 
         Threads compile without a lock, so that dispatches of compiled launches do not wait. If two threads
@@ -238,8 +238,8 @@ class CudaInstance:
         self._addresses = [0] * (executable.buffer_count + 1)
         self._own = self.device.allocate(executable.arena_bytes) if arena is None else None
         self._addresses[executable.arena] = self._own.address if self._own else arena or 0
-        self._job = Job(form, self.device)
-        self._others: dict[int, tuple[JobForm, Job]] = {}
+        self._job = CudaJob(form, self.device)
+        self._others: dict[int, tuple[JobForm, CudaJob]] = {}
         """Jobs of one launch each, in place of those that do not serve what is bound, by their numbers."""
         self._launchers: list[Callable[[], None]] = []
         self._is_stale = True
@@ -320,11 +320,11 @@ class CudaInstance:
                 (self._launchers[number],) = other.launchers
         self._stream, self._is_prepared, self._is_stale = stream, True, False
 
-    def _other(self, number: int, addresses: IntegerArray) -> tuple[JobForm, Job]:
+    def _other(self, number: int, addresses: IntegerArray) -> tuple[JobForm, CudaJob]:
         """Return a job of a launch for the alignments of what is bound."""
         form = self._executable.other(self._job, number)
         known = self._others.get(number)
-        job = known[1] if known is not None and known[0] is form else Job(form, self.device)
+        job = known[1] if known is not None and known[0] is form else CudaJob(form, self.device)
         job.place(addresses)
         return form, job
 

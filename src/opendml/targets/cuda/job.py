@@ -51,7 +51,7 @@ class JobForm:
         machine: the device.
 
     Attributes:
-        sizes: the traced numbers, in the order in which `Job.resize` takes their values.
+        sizes: the traced numbers, in the order in which `CudaJob.resize` takes their values.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class JobForm:
         return values[self._ends[3] : self._ends[4]].tolist()  # type: ignore[no-any-return]
 
 
-class Job:
+class CudaJob:
     """The launches of an instance on a device.
 
     Attributes:

@@ -570,9 +570,8 @@ def _least_on_few_too(
     if found is None:
         return priced, best
     cycles = found[0].order(found[1])[0] * _cycles_on_few(*found, others)
-    return (
-        found if cycles < priced.order(best)[0] * _cycles_on_few(priced, best, families) else (priced, best)
-    )
+    own = priced.order(best)[0] * _cycles_on_few(priced, best, families)
+    return found if cycles < own else (priced, best)
 
 
 def _cycles_on_few(priced: Priced, best: Tiles, families: Sequence[Priced]) -> float:
@@ -584,11 +583,8 @@ def _cycles_on_few(priced: Priced, best: Tiles, families: Sequence[Priced]) -> f
             break
         if not may_sum_alike(other.family, best):
             continue
-
-        def worth(item: float, rows: int, columns: int, other: Priced = other) -> bool:
-            return other.least_on_threads(item, rows, columns, _FEW_THREADS)[0] < least.cost[0]
-
-        for tiles in other.tiles(worth):
+        least_of = other.least_on_threads(_FEW_THREADS)
+        for tiles in other.tiles(lambda *block: least_of(*block)[0] < least.cost[0]):  # noqa: B023
             if not sums_alike(tiles, best):
                 break
             least.offer(tiles, (other.cycles_on(tiles, _FEW_THREADS), 0.0), ())
