@@ -164,7 +164,7 @@ def test_a_step_makes_only_the_launches_again_that_sizes_change(monkeypatch: pyt
     counts = list[int]()
     outputs = {name: np.empty((2, 1, SIZE), np.float32) for name in ("total", "new", "other")}
     given = generator.standard_normal((2, 1, SIZE)).astype(np.float32)
-    for length in (40, 41, 42, 43, 42, 50):
+    for length in (40, 41, 42, 43, 44, 50):
         del made[:]
         presents = {"present": FakeArray(buffer[:, : length + 1])}
         model.run(
@@ -183,7 +183,9 @@ def test_a_step_makes_only_the_launches_again_that_sizes_change(monkeypatch: pyt
     assert all(count < all_launches for count in counts[2:]), counts
 
 
-def test_sizes_of_host_arrays_share_an_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_host_arrays_share_an_instance_until_they_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, [2, "length", SIZE])
     model = graph.compile({"y": dml.activation_softmax1(x * 2.0, axes=[2])}, device="cuda")
@@ -202,7 +204,8 @@ def test_sizes_of_host_arrays_share_an_instance(monkeypatch: pytest.MonkeyPatch)
         found = model(x=given)["y"]
         np.testing.assert_allclose(found, wanted / wanted.sum(axis=2, keepdims=True), rtol=1e-5)
         counts.append(len(made))
-    assert counts[1:] == [2] * 7  # The first size has one of its own.
+    # The first size has an instance of its own, and so has the first one that comes again.
+    assert counts[1:] == [2, 2, 2, 3, 3, 3, 3]
 
 
 def test_an_output_that_does_not_begin_with_its_input_is_copied() -> None:

@@ -3,7 +3,6 @@ last."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -304,11 +303,11 @@ def test_small_windows_of_few_channels_are_not_copied(outputs: int, side: int, c
 
 
 def test_a_window_map_is_encoded_for_im2col(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake, place = MapDriver(), ctypes.create_string_buffer(tensor_map.MAP_BYTES)
+    fake = MapDriver()
     monkeypatch.setattr(tensor_map, "driver_module", lambda: fake)
     monkeypatch.setattr(MapDriver, "cuTensorMapEncodeIm2col", MapDriver.cuTensorMapEncodeTiled, raising=False)
     images, _ = maps_of((3, 72, 13, 20), (40, 3, 5), stride=2, dilation=2, before=2, after=3)
-    tensor_map.EncodedMap(images, ctypes.addressof(place)).write(4096)
+    tensor_map.encoded(images, 4096 + images.offset)
     (words,) = fake.encoded
     assert words[:3] == ("float16", 4, 4096 + images.offset)
     assert words[3:10] == (

@@ -11,10 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import opendml as dml
 from opendml.compiler.fuse import fuse
+from opendml.errors import Unsupported
 from opendml.frontends.common.attention import in_rows
 from opendml.program.carriers import carried
 from opendml.program.node import Node, contraction, convert, source
@@ -25,7 +27,8 @@ from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.targets.cuda import kernel_source, tensor_map
+from opendml.targets.cuda import job, kernel_source, planning, tensor_map
+from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.kernel_source import file_text, printed
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.parameters import ParameterStruct
@@ -433,20 +436,37 @@ class MapDriver:
         self._content[:8] = words[2].to_bytes(8, "little")
         return Result(0), SimpleNamespace(getPtr=lambda: ctypes.addressof(self._content))
 
-    def cuTensorMapReplaceAddress(self, map: Any, address: int) -> tuple[Result]:  # noqa: N802
-        self._content[:8] = address.to_bytes(8, "little")
-        self.moves += 1
-        return (Result(0),)
 
-
-def test_a_map_is_encoded_once_and_then_follows_its_tensor(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake, place = MapDriver(), ctypes.create_string_buffer(MAP_BYTES)
+def placed_job(monkeypatch: pytest.MonkeyPatch, fake: MapDriver) -> job.CudaJob:
+    """Return a job of a product, whose operands have tensor maps."""
     monkeypatch.setattr(tensor_map, "driver_module", lambda: fake)
-    map, _ = launch_in(WARPGROUP_TILES[0], half_product((512, 256, 128))).maps
-    encoded = tensor_map.EncodedMap(map, ctypes.addressof(place))
+    monkeypatch.setattr(job, "_checked_maps", set())
+    monkeypatch.setattr(planning, "cubins_of", lambda patterns, _: [Cubin("", b"")] * len(patterns))
+    launch = launch_in(WARPGROUP_TILES[0], half_product((512, 256, 128)))
+    planned = planning._planned([(launch, (16, 16, 16))], MACHINE)
+    form = job.JobForm(planned, [[[(0, 0), (1, 0), (2, 0)]]], 3, MACHINE)
+    owner: Any = SimpleNamespace(machine=MACHINE)
+    return job.CudaJob(form, owner)
+
+
+def test_maps_are_encoded_once_and_then_follow_their_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = MapDriver()
+    made = placed_job(monkeypatch, fake)
     for address in (4096, 8192, 8192):
-        encoded.write(address)
-        assert int.from_bytes(place.raw[:8], "little") == address
-    (words,) = fake.encoded
-    assert words[:7] == ("float16", 2, 4096, [128, 512], [256], [64, WARPGROUP_TILES[0].rows], [1, 1])
-    assert fake.moves == 1
+        assert made.place(np.array([address, 2 * address, 3 * address, 0])) == []
+        assert made._words[made.form.map_words].tolist() == [address, 2 * address]
+    a, _, b = fake.encoded  # The second one checks where the address is.
+    assert a[:7] == ("float16", 2, 4096, [128, 512], [256], [64, WARPGROUP_TILES[0].rows], [1, 1])
+    assert b[2] == 8192
+
+
+def test_a_driver_that_encodes_addresses_in_another_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other(MapDriver):
+        def cuTensorMapEncodeTiled(self, *words: Any) -> tuple[Result, Any]:  # noqa: N802
+            found = super().cuTensorMapEncodeTiled(*words)
+            self._content[8:16] = bytes(self._content[:8])
+            return found
+
+    made = placed_job(monkeypatch, Other())
+    with pytest.raises(Unsupported, match="addresses of tensor maps"):
+        made.place(np.array([4096, 4096, 4096, 0]))

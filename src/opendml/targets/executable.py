@@ -96,6 +96,10 @@ class TracedExecutable(Executable, Protocol):
     def at(self, values: ndarray[Any, Any]) -> Executable:
         """Return the executable for given values of `sizes`, which shares code and constants."""
 
+    @property
+    def sized_instances(self) -> int:
+        """The number of instances for sizes that come again between others, at most."""
+
     def sized_instance(
         self, kept: Sequence[int], arenas: Arenas | None, on_stream: bool = False
     ) -> SizedInstance | None:

@@ -10,20 +10,27 @@ from numpy import ndarray
 if TYPE_CHECKING:
     from opendml.targets.executable import SizedInstance
 
+_MOST_MET = 64
+"""Sizes of earlier calls that a pool knows, at most."""
+
 
 class SizedInstances:
     """A pool of instances of an executable. Each call takes one, so several threads may use the pool.
 
-    Another size changes only some words of an instance. A new instance would need a whole job.
+    Another size changes only some words of an instance. A new instance would need a whole job. Where writing
+    the words takes long, sizes that come again get instances of their own, as far as there may be several.
 
     Args:
         make: makes an instance. None: the sizes of the device's instances do not change.
+        most: instances that are made for one call at a time, at most.
     """
 
-    def __init__(self, make: Callable[[], SizedInstance | None]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], SizedInstance | None], most: int = 1) -> None:
+        self._make, self._most = make, most
         self.free: list[SizedInstance] = []
-        """The instances that no call uses now."""
+        """The instances that no call uses now; the one that was used last is the last."""
+        self._met: dict[int, ndarray[Any, Any]] = {}
+        """The sizes of earlier calls by their identities, if there may be several instances."""
 
     def take(self, values: ndarray[Any, Any]) -> SizedInstance | None:
         """Return an instance for sizes, which the caller adds to `free` afterwards.
@@ -36,10 +43,31 @@ class SizedInstances:
         Returns:
             None: the sizes of the device's instances do not change.
         """
+        instance = self._kept(values) if self._most > 1 else None
         try:
-            instance: SizedInstance | None = self.free.pop()
+            instance = instance or self.free.pop()
         except IndexError:
             instance = self._make()
         if instance is not None and instance.values is not values:
             instance.resize(values)
         return instance
+
+    def _kept(self, values: ndarray[Any, Any]) -> SizedInstance | None:
+        """Return the instance of a size. A size that comes again may get a new one. Others get one that is
+        free. None: all are in use."""
+        comes_again = id(values) in self._met
+        if not comes_again:
+            self._met[id(values)] = values
+            while len(self._met) > _MOST_MET:
+                self._met.pop(next(iter(self._met)), None)
+        try:
+            # Another thread may take one meanwhile. Any instance will do.
+            for place in range(len(self.free)):
+                if self.free[place].values is values:
+                    return self.free.pop(place)
+            if comes_again and 0 < len(self.free) < self._most:
+                return self._make()
+            # A size that is new replaces the last one, because those that came again are before it.
+            return self.free.pop(0 if comes_again else -1)
+        except IndexError:
+            return None

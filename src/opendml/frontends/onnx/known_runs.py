@@ -276,7 +276,8 @@ class KnownPlan:
         """
         self.kept, self.arenas, self.source = kept, arenas, None
         addresses = [each.memory.address for each in kept]
-        self.instances = SizedInstances(partial(executable.sized_instance, addresses, arenas))
+        make = partial(executable.sized_instance, addresses, arenas)
+        self.instances = SizedInstances(make, executable.sized_instances)
         own, counts = list(executable.sizes), [math.prod(each.sizes) for each in self._tensors]
         total = sum([count * each.type.bytes for count, each in zip(counts, self._tensors, strict=True)])
         needs = [self._steps, executable.temporary_bytes, total, *counts]

@@ -168,7 +168,7 @@ class Plan:
             assert self.model is not None
             prepared = self.model._prepared
             make = partial(self.executable.sized_instance, prepared.addresses, prepared.arenas)
-            self._instances = SizedInstances(make)
+            self._instances = SizedInstances(make, self.executable.sized_instances)
         return self._instances
 
     def instances_on(self, stream: int) -> SizedInstances:
@@ -178,7 +178,8 @@ class Plan:
             assert self.model is not None
             prepared = self.model._prepared
             make = partial(self.executable.sized_instance, prepared.addresses, prepared.arenas, True)
-            found = self._on_streams.setdefault(stream, SizedInstances(make))
+            most = self.executable.sized_instances
+            found = self._on_streams.setdefault(stream, SizedInstances(make, most))
         return found
 
 

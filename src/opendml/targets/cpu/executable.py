@@ -135,6 +135,9 @@ class CpuParts:
 class CpuExecutable:
     """A program as machine code, which runs as its parts say."""
 
+    sized_instances = 1
+    """Writing the words of another size takes some microseconds."""
+
     def __init__(self, parts: CpuParts) -> None:
         self._parts = parts
         self._job, self._steps, self._constants = parts.job, parts.steps, parts.constants

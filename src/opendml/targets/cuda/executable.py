@@ -100,6 +100,9 @@ class CudaExecutable:
         Unsupported: CUDA is not available; the message says what is missing.
     """
 
+    sized_instances = 4
+    """Another size adds 1.2 to 1.8 ms to the 1.7 ms of BERT-base: 132 launches get other grids (H100)."""
+
     def __init__(self, parts: CudaParts, device_index: int = 0) -> None:
         self.device, self.parts = device(device_index), parts
         self.arena, self.buffer_count, self.arena_bytes = parts.arena, parts.buffers, parts.arena_bytes
