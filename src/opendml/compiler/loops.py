@@ -40,9 +40,8 @@ WIDEST_BUNDLE = 8
 
 def loops_over(kernel: Kernel, dimensions: Iterable[int]) -> list[Loop]:
     """Return the loops over some dimensions of a kernel."""
-    domain = kernel.domain
-    strides = list(zip(*[access.strides for access in kernel.accesses], strict=True)) or [()] * len(domain)
-    return [Loop(domain[each], strides[each]) for each in dimensions]
+    domain, strides = kernel.domain, [access.strides for access in kernel.accesses]
+    return [Loop(domain[each], tuple([own[each] for own in strides])) for each in dimensions]
 
 
 MergedLoops = tuple[list[Loop], list[Loop]]
@@ -163,6 +162,8 @@ def _merged(loops: Sequence[Loop], counters: Sequence[int]) -> list[Loop]:
 
 def merged_neighbours(loops: Sequence[Loop]) -> list[Loop]:
     """Return loops, outermost first, with neighbours merged along which every access moves evenly."""
+    if len(loops) < 2:
+        return list(loops)
     result: list[Loop] = []
     for loop in loops:
         outer = result[-1] if result else None

@@ -25,6 +25,14 @@ def plain_value(polynomial: Polynomial) -> int:
 def polynomial_sum(first: Polynomial, second: Polynomial) -> Polynomial:
     if not first or not second:
         return first or second
+    if len(second) > 1 or second[0][0]:
+        first, second = second, first
+    if len(second) == 1 and not second[0][0]:  # A constant comes first.
+        total = second[0][1]
+        if first[0][0]:
+            return (*second, *first)
+        total += first[0][1]
+        return (((), total), *first[1:]) if total else first[1:]
     terms = dict(first)
     for monomial, coefficient in second:
         terms[monomial] = terms.get(monomial, 0) + coefficient

@@ -85,6 +85,8 @@ class Relation(Enum):
     ZERO = 1
     NOT_ZERO = 2
 
+    __hash__ = object.__hash__  # That of `Enum` is a function in Python.
+
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
@@ -524,8 +526,8 @@ class Trace(Locked):
             low = high = coefficient
             for atom in monomial:
                 first, last = self._ranges[atom]
-                if low >= 0 <= first:
-                    low, high = low * first, high * last
+                if first >= 0:
+                    low, high = low * (first if low >= 0 else last), high * (last if high >= 0 else first)
                 else:
                     low, high = product_range((low, high), (first, last))
             least, greatest = least + low, greatest + high
@@ -538,6 +540,14 @@ class Trace(Locked):
         """
         start, terms = 0, dict[Monomial, int]()
         for monomial, coefficient in polynomial:
+            if len(monomial) == 2:  # The most frequent ones.
+                one, other = monomial
+                first, second = self._ranges[one][0], self._ranges[other][0]
+                start += coefficient * first * second
+                terms[one,] = terms.get((one,), 0) + coefficient * second
+                terms[other,] = terms.get((other,), 0) + coefficient * first
+                terms[monomial] = terms.get(monomial, 0) + coefficient
+                continue
             own: dict[Monomial, int] = {(): coefficient}
             for atom in monomial:
                 first = self._ranges[atom][0]

@@ -3,6 +3,7 @@ parameters at run time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
@@ -365,6 +366,13 @@ def parameter_names(groups: int, rows: int, accesses: int, numbers: int) -> tupl
     return *names, *[f"{NUMBER}{index}" for index in range(numbers)]
 
 
+@lru_cache(maxsize=1024)
+def _positions_of(groups: int, rows: int, accesses: int, numbers: int) -> Mapping[str, int]:
+    """Return the positions of parameters by their names. Few counts are different."""
+    names = parameter_names(groups, rows, accesses, numbers)
+    return {name: position for position, name in enumerate(names)}
+
+
 class ParameterTable:
     """Positions in the parameters of a kernel, which are 64-bit integers."""
 
@@ -373,9 +381,9 @@ class ParameterTable:
     STASHED_BYTES = Header._fields.index("stashed_bytes")
 
     def __init__(self, pattern: CpuPattern) -> None:
-        names = parameter_names(pattern.groups, pattern.rows, len(pattern.accesses), pattern.numbers)
-        self._positions = {name: position for position, name in enumerate(names)}
-        self.length = len(names)
+        counts = pattern.groups, pattern.rows, len(pattern.accesses), pattern.numbers
+        self._positions = _positions_of(*counts)
+        self.length = len(self._positions)
 
     def group_count(self, group: int) -> int:
         return self._positions[f"group_count{group}"]
