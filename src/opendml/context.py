@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+while_waiting: ContextVar[Callable[[], object]] = ContextVar("while_waiting", default=lambda: None)
+"""A function that is called while another process tells what this one needs, and does what follows anyway."""
 
 
 class variable_set(Generic[T]):  # noqa: N801 - it is used like a function; a generator takes three times as long

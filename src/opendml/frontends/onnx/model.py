@@ -15,6 +15,7 @@ import numpy as np
 
 from opendml.across_forks import importing
 from opendml.budget import Limits, limits_of, meter, metered
+from opendml.context import variable_set, while_waiting
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.device_choice import DeviceChoice, device_of
 from opendml.frontends.onnx.device_tensor import DeviceTensor, device_tensor
@@ -608,14 +609,15 @@ def load_model(
     """Load a model as `load` does, but accept sizes that no input or output has unless `require_used`."""
     with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
         cache, before, began = ModelCache(most_kept_bytes), limit.held, time.perf_counter()
-        known, weights, name, content = known_model(model, device, sizes, require_used, trusted)
+        with variable_set(while_waiting, _import_opening):
+            known, weights, name, content = known_model(model, device, sizes, require_used, trusted)
         file = None if known is None else known.file
         source = bytes(content) if isinstance(model, bytes) and isinstance(content, memoryview) else model
 
         @collection_paused()
         def opened() -> Opened:
-            # Python does not repeat an interrupted import of `onnx` or of converters as a whole.
-            with deferred_signals(), importing:
+            _import_opening()
+            with importing:
                 from opendml.frontends.onnx.opening import opened_model
             with metered(limit.limits), meter().timed("compile_seconds", "loading the model"):
                 return opened_model(source, device_of(device), sizes, require_used, cache, weights)
@@ -642,6 +644,13 @@ def load_model(
         loaded = OnnxModel(now.name, device, now.facts, now, cache, known, progress)
         loaded._compile_fixed()
         return loaded
+
+
+def _import_opening() -> None:
+    """Import what parses and traces models."""
+    # Python does not repeat an interrupted import of `onnx` or of converters as a whole.
+    with deferred_signals(), importing:
+        import opendml.frontends.onnx.opening  # noqa: F401
 
 
 def model_of(model: onnx.ModelProto, name: str, device: Device, weights: Weights | None = None) -> OnnxModel:

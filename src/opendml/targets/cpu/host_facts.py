@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from opendml.across_forks import compiling, importing
+from opendml.context import while_waiting
 from opendml.digests import digest_of
 from opendml.late_dataclass import dataclass
 from opendml.logs import log
@@ -71,8 +72,13 @@ def _told_elsewhere() -> HostFacts | None:
         import subprocess
     try:
         command = llvm_library.process_command(object_code.TELL)
-        told = subprocess.run(command, capture_output=True, check=True, timeout=_LONGEST)
-        return HostFacts(**json.loads(told.stdout))
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            try:
+                while_waiting.get()()
+                told = process.communicate(timeout=_LONGEST)[0]
+            finally:
+                process.kill()
+        return HostFacts(**json.loads(told))
     except (OSError, subprocess.SubprocessError, TypeError, ValueError) as error:
         log.debug("no process tells the facts of the host: %s", error)
         return None
