@@ -616,9 +616,7 @@ def load_model(
 
         @collection_paused()
         def opened() -> Opened:
-            _import_opening()
-            with importing:
-                from opendml.frontends.onnx.opening import opened_model
+            opened_model = _import_opening()
             with metered(limit.limits), meter().timed("compile_seconds", "loading the model"):
                 return opened_model(source, device_of(device), sizes, require_used, cache, weights)
 
@@ -646,11 +644,12 @@ def load_model(
         return loaded
 
 
-def _import_opening() -> None:
-    """Import what parses and traces models."""
+def _import_opening() -> Callable[..., Opened]:
+    """Import what parses and traces models, and return the function that does."""
     # Python does not repeat an interrupted import of `onnx` or of converters as a whole.
     with deferred_signals(), importing:
-        import opendml.frontends.onnx.opening  # noqa: F401
+        from opendml.frontends.onnx.opening import opened_model
+    return opened_model
 
 
 def model_of(model: onnx.ModelProto, name: str, device: Device, weights: Weights | None = None) -> OnnxModel:
