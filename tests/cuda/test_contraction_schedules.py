@@ -16,7 +16,7 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, padded, reshaped, view
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.executable import _signed
+from opendml.targets.cuda.job import _signed
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern

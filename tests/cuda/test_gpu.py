@@ -15,7 +15,7 @@ from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.targets.cuda import executable
+from opendml.targets.cuda import planning
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.executable import CudaExecutable, CudaInstance
@@ -173,7 +173,7 @@ def test_products_launched_early_have_the_bits_of_those_launched_later(
     found = early(x)["y"]
     for _ in range(20):
         np.testing.assert_array_equal(early(x)["y"].view(np.uint16), found.view(np.uint16))
-    monkeypatch.setattr(executable, "EARLY_MODES", ())
+    monkeypatch.setattr(planning, "EARLY_MODES", ())
     later = transformer("cuda", tokens, width)(x)["y"]
     np.testing.assert_array_equal(found.view(np.uint16), later.view(np.uint16))
     exact = transformer("cpu", tokens, width)(x)["y"].astype(np.float32)
