@@ -114,7 +114,9 @@ DATA_FOLDER = Path(__file__).parent / "data"
 @cache
 def operator_facts() -> Mapping[str, dict[str, Any]]:
     """Return the facts of every operator by its name, with those that it shares (data/operators.json)."""
-    return CompleteOperators(_Rows(_text("operators.json")), _read("common.json"))
+    text = _text("operators.json")
+    rows = _Rows(text) if text.startswith('{\n "') else json.loads(text)  # A copy may be laid out otherwise.
+    return CompleteOperators(rows, _read("common.json"))
 
 
 @cache
