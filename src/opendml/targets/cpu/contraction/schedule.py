@@ -77,7 +77,7 @@ _THREADS = (1, 2, 4, 8)
 _FEW_THREADS = 2
 """The number of threads, beside ITEMS, on which vectors and AMX are compared. The choice decides bits, so it
 must not depend on the threads at hand. Each item splits its columns again. So with ITEMS alone, small
-products stayed in vectors that take 0.6 to 0.8 of the time in AMX on two threads (Sapphire Rapids)."""
+products stayed in vectors that take 0.65 to 0.9 of the time in AMX on two threads (Sapphire Rapids)."""
 NEARLY = 1.15
 """The factor by which tiles that pack constants in a usual form may cost more than the cheapest, at least 1.
 Each form takes as much memory as the constant itself."""
