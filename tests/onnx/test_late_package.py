@@ -17,9 +17,10 @@ import opendml as dml
 from opendml.frontends.onnx import infer_shapes, load_checks, package, schemas
 from opendml.frontends.onnx.attribute_values import value_of
 from opendml.frontends.onnx.element_types import array_in, dtype_of, element_of
-from opendml.frontends.onnx.evaluator_limits import most_elements
+from opendml.frontends.onnx.evaluator_limits import most_elements, results_of
 from opendml.frontends.onnx.load_checks import require_possible
 from opendml.frontends.onnx.node import nodes_of
+from opendml.frontends.onnx.values import Known
 from tools.onnx_schemas import table, text
 
 MODEL = """
@@ -236,6 +237,7 @@ def test_an_attribute_that_refers_to_another_has_no_value() -> None:
         ("Where (c, a, b)", [(3, 1), (1, 4), (2, 1, 1)]),
         ("Add (a, b)", [(3, 1), (1, 400)]),
         ("Sum (a, b)", [(3, 0), (1, 1)]),
+        ("Concat <axis = 1> (a, b)", [(3, 40, 5), (3, 2, 5)]),
         ("LayerNormalization (a, b)", [(3, 40), (40,)]),
     ],
 )
@@ -252,6 +254,35 @@ def test_bounds_of_results_hold(call: str, sizes: list[tuple[int, ...]]) -> None
     count = np.prod([each.dim_value for each in inferred.type.tensor_type.shape.dim], dtype=int)
     (node,) = nodes_of(model.graph.node, {"": 17})
     assert count <= most_elements(node, sizes) <= 40 * max(1, count)
+
+
+@pytest.mark.parametrize("operator", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("directions", [1, 2])
+def test_bounds_of_recurrences_hold(operator: str, directions: int) -> None:
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[operator]
+    sizes = [(7, 3, 5), (directions, gates * 6, 5), (directions, gates * 6, 6)]
+    names = ["x", "w", "r"]
+    (node,) = nodes_of([helper.make_node(operator, names, ["y"], hidden_size=6)], {"": 17})
+    assert 7 * directions * 3 * 6 <= most_elements(node, sizes) <= 40 * 7 * directions * 3 * 6
+
+
+@pytest.mark.parametrize(
+    ("operator", "contents", "wanted"),
+    [
+        ("ConstantOfShape", [np.array([3, 0, 5])], (3, 0, 5)),
+        ("Expand", [np.zeros((3, 1, 4), np.float32), np.array([2, 1, 5, 1])], (2, 3, 5, 4)),
+        ("Expand", [np.zeros((3, 1), np.float32), np.array([4])], (3, 4)),
+        ("Pad", [np.zeros((3, 1), np.float32), np.array([1, 0, 2, 3])], (6, 4)),
+        ("Range", [np.array(3), np.array(9), np.array(2)], (3,)),
+    ],
+)
+def test_sizes_that_contents_tell_need_no_inference(
+    operator: str, contents: list[np.ndarray[Any, Any]], wanted: tuple[int, ...]
+) -> None:
+    names = [f"i{number}" for number in range(len(contents))]
+    (node,) = nodes_of([helper.make_node(operator, names, ["y"])], {"": 17})
+    values = dict(zip(names, map(Known, contents), strict=True))
+    assert results_of(node, values, {})["y"][0] == wanted == results_of(node, values)["y"][0]
 
 
 def test_whoever_imports_the_package_is_known() -> None:

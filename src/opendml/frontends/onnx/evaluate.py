@@ -140,13 +140,12 @@ class Evaluator:
         return found
 
     def _is_small(self, given: Mapping[str, Any]) -> bool:
-        """Return whether NumPy folds the node and needs little memory, so that no inference must tell it.
-
-        ConstantOfShape is not small: a number decides how much it needs.
-        """
-        if self._evaluator is not None or self._node.operator == "ConstantOfShape":
+        """Return whether NumPy folds the node and needs little memory, so that no inference must tell it."""
+        if self._evaluator is not None:
             return False
         sizes = [np.shape(given[name]) for name in self._node.inputs if name]
+        if self._node.operator == "ConstantOfShape":
+            sizes = [tuple(np.ravel(given[name]).tolist()) for name in self._node.inputs if name]
         return most_elements(self._node, sizes) <= _MOST_SMALL
 
     def _run(self, results: Callable[[], Any]) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from opendml.frontends.onnx.element_types import dtype_of
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.package import onnx
 from opendml.late_dataclass import dataclass
+from opendml.program.sizes import hint_of
 
 POINTER_BYTES = 8
 """Bytes of an element that is a Python object, such as a string."""
@@ -60,6 +61,17 @@ def tiled_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize |
         return None
     repeats = contents[1].reshape(-1).tolist()
     return tuple(size * count for size, count in zip(sizes[0], repeats, strict=True)), 0
+
+
+def filled_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
+    return None if contents[0] is None else (tuple(contents[0].tolist()), 0)
+
+
+def expanded_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
+    if sizes[0] is None or contents[1] is None:
+        return None
+    pairs = zip_longest(reversed(sizes[0]), reversed(contents[1].tolist()), fillvalue=1)
+    return tuple(own if hint_of(wanted) == 1 else wanted for own, wanted in pairs)[::-1], 0
 
 
 def padded_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
@@ -312,8 +324,7 @@ _RESIZING = Facts(grows=True, in_python=True, unreliable=True, size=resized_size
 
 _ROWS: tuple[tuple[str, Facts], ...] = (
     (
-        "AffineGrid BlackmanWindow CenterCropPad ConstantOfShape DFT Expand HammingWindow HannWindow "
-        "MaxRoiPool OneHot",
+        "AffineGrid BlackmanWindow CenterCropPad DFT HammingWindow HannWindow MaxRoiPool OneHot",
         Facts(grows=True),
     ),
     ("Attention", Facts(unreliable=True, steps=attention_steps)),
@@ -322,6 +333,7 @@ _ROWS: tuple[tuple[str, Facts], ...] = (
     ("Cast", Facts(size=cast_strings_size)),
     ("Col2Im MaxUnpool MelWeightMatrix", Facts(grows=True, in_python=True)),
     ("ConcatFromSequence", Facts(size=concatenated_size)),
+    ("ConstantOfShape", Facts(grows=True, size=filled_size)),
     ("Conv ConvInteger QLinearConv", Facts(grows=True, copies_windows=True, steps=filter_steps)),
     ("ConvTranspose", Facts(grows=True, steps=filter_steps)),
     ("DeformConv", Facts(in_python=True, copies_windows=True, steps=filter_steps)),
@@ -333,6 +345,7 @@ _ROWS: tuple[tuple[str, Facts], ...] = (
     ),
     ("Einsum", Facts(steps=einsum_steps)),
     ("EyeLike", Facts(size=square_size)),
+    ("Expand", Facts(grows=True, size=expanded_size)),
     ("GRU LSTM RNN", Facts(unreliable=True, steps=recurrent_steps, fault=_LENGTHS)),
     (
         "GatherElements GlobalAveragePool GlobalMaxPool MeanVarianceNormalization RotaryEmbedding Shape",

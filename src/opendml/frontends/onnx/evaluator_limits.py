@@ -37,6 +37,7 @@ _BROADCASTING = frozenset(
     ("Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum")
 ) | {"Where", "Xor"}
 _LIKE_FIRST = frozenset(("BatchNormalization", "InstanceNormalization", "LayerNormalization"))
+_RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
 _WINDOWED = frozenset(("AveragePool", "Conv", "MaxPool"))
 _COPIED_BYTES = 8  # Bytes of an element that the evaluator copies on the way to a result.
 
@@ -64,19 +65,25 @@ def results_of(
     """
     types = inferred_outputs(node, values) if inferred is None else inferred
     found = {name: known for name, type in types.items() if (known := _inferred(type)) is not None}
-    rule = None if node.domain else facts_of(node).size
-    name = next(iter(node.outputs), "")
-    if rule is not None and name:
-        given = [values.get(each) if each else None for each in node.inputs]
-        contents = [_content(each) for each in given]
-        try:
-            known = rule(node, [None if each is None else each.sizes for each in given], contents)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            known = None  # The inputs do not have the types and sizes that the operator takes.
-        if known is not None:
-            sizes, width = known
-            found[name] = sizes, width or found.get(name, ((), POINTER_BYTES))[1]
+    name, known = next(iter(node.outputs), ""), _size_by_rule(node, values)
+    if known is not None and name:
+        sizes, width = known
+        found[name] = sizes, width or found.get(name, ((), POINTER_BYTES))[1]
     return found
+
+
+def _size_by_rule(node: OnnxNode, values: Mapping[str, Value]) -> ResultSize | None:
+    """Return the size of the first result by the rule of its operator; None: unknown, or there is no rule."""
+    rule = None if node.domain else facts_of(node).size
+    if rule is None:
+        return None
+    given = [values.get(each) if each else None for each in node.inputs]
+    try:
+        return rule(
+            node, [None if each is None else each.sizes for each in given], [_content(each) for each in given]
+        )
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None  # The inputs do not have the types and sizes that the operator takes.
 
 
 def _content(value: Value | None) -> Any:
@@ -104,7 +111,10 @@ def _may_exceed(node: OnnxNode, values: Mapping[str, Value]) -> bool:
     ]
     bound, limits = _bound_of(node, sizes), meter()
     if bound is None and facts_of(node).grows:
-        return True
+        known = _size_by_rule(node, values)
+        if known is None:
+            return True
+        bound = math.prod(map(hint_of, known[0]))
     count = _product(sizes) if bound is None else bound
     return count > limits.limits.tensor_elements or 8 * count + limits.held > limits.limits.memory_bytes
 
@@ -147,6 +157,10 @@ def _bound(node: OnnxNode, first: tuple[int, ...], *others: tuple[int, ...]) -> 
     if operator == "Gather":
         axis: int = node.attributes.get("axis", 0)
         return math.prod(first) // max(1, first[axis]) * math.prod(others[0])
+    if operator == "Concat":
+        return sum(map(math.prod, (first, *others)))
+    if operator in _RECURRENT:
+        return math.prod((*first[:2], *others[0][:2]))
     if operator in _WINDOWED:
         pads: Sequence[int] = node.attributes.get("pads", ())
         margin = 1 + sum(max(0, each) for each in pads)
