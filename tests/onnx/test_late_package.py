@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from opendml.frontends.onnx.evaluator_limits import most_elements, results_of
 from opendml.frontends.onnx.load_checks import require_possible
 from opendml.frontends.onnx.node import nodes_of
 from opendml.frontends.onnx.values import Known
+from tests.processes import has_fork
 from tools.onnx_schemas import table, text
 
 MODEL = """
@@ -176,6 +180,23 @@ def test_sizes_are_checked_here_if_the_process_is_lost(
     with pytest.raises(dml.InvalidArgument, match="sizes and types do not fit"):
         require_possible(parser.parse_model(MISFIT))
     assert len(processes) == 2
+
+
+@has_fork
+def test_the_check_of_sizes_does_not_wait_for_the_child_of_a_fork(processes: list[bytes]) -> None:
+    with load_checks.PossibleSizes(parser.parse_model(MODEL)) as possible:
+        child = os.fork()
+        if child == 0:
+            time.sleep(20)  # It has the pipes to the process meanwhile.
+            os._exit(0)
+        try:
+            possible.require()
+            assert os.waitpid(child, os.WNOHANG) == (0, 0), "the child had to end first"
+        finally:
+            with suppress(OSError):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+    assert processes == [infer_shapes.FITS]
 
 
 TYPES = {name for name, number in TensorProto.DataType.items() if 0 < number <= TensorProto.BFLOAT16}

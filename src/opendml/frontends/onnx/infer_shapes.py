@@ -1,8 +1,9 @@
 """The program of a process that checks sizes and types of a model by ONNX's inference.
 
 It loads the library of the `onnx` package alone: 24 MB for 0.05 s, which the caller does not take. It imports
-nothing of opendml. The model comes on the standard input. The answer is `FITS`, or `WRONG` and a message.
-Anything else says nothing about the model.
+nothing of opendml. The model comes on the standard input behind its length, whose end nobody waits for: a
+child of a fork of the caller keeps the input open. The answer is `FITS`, or `WRONG` and a message. Anything
+else says nothing about the model.
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
 FITS, WRONG = b"fits", b"wrong"
+_LENGTH_BYTES = 8
 
 
-def answer(read: Callable[[], bytes], locations: list[str]) -> bytes:
+def request_of(model: bytes) -> bytes:
+    """Return what the process reads for a model."""
+    return len(model).to_bytes(_LENGTH_BYTES, "little") + model
+
+
+def answer(read: Callable[[int], bytes], locations: list[str]) -> bytes:
     """Return what inference says of a model.
 
     Args:
-        read: returns the model.
+        read: takes a number of bytes and returns the next ones of the request.
         locations: the folders of the package.
     """
     spec = PathFinder.find_spec("onnx.onnx_cpp2py_export", locations)
@@ -29,8 +36,9 @@ def answer(read: Callable[[], bytes], locations: list[str]) -> bytes:
     spec.loader.exec_module(library)
     library.defs.has_schema("Add", "")  # Makes all schemas, before the model comes.
     inference = library.shape_inference
+    model = read(int.from_bytes(read(_LENGTH_BYTES), "little"))
     try:
-        inference.infer_shapes(read(), False, True, False)
+        inference.infer_shapes(model, False, True, False)
     except inference.InferenceError as error:
         return WRONG + str(error).encode()
     return FITS

@@ -16,6 +16,7 @@ from typing import Self
 
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped,unused-ignore]
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx import infer_shapes
 from opendml.frontends.onnx.custom import converter_of, custom_of
@@ -74,7 +75,8 @@ class PossibleSizes:
         with suppress(EncodeError, ValueError):  # Inference cannot take more than 2 GiB.
             self._content = _without_weights(model).SerializeToString()
         if self._content is not None and not is_imported() and can_start_processes():
-            with suppress(OSError):
+            # The child of a fork between would keep all ends of the pipes, and this process wait for it.
+            with suppress(OSError), importing:
                 self._process = self._started()
 
     def __enter__(self) -> Self:
@@ -115,7 +117,7 @@ class PossibleSizes:
     @staticmethod
     def _answer(process: subprocess.Popen[bytes], content: bytes) -> bytes:
         """Return what the process answers; nothing: it is lost."""
-        return process.communicate(content)[0]
+        return process.communicate(infer_shapes.request_of(content))[0]
 
 
 def _does_not_fit(reason: str) -> InvalidArgument:
