@@ -31,6 +31,7 @@ from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.node import OnnxNode, messages_in, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET
 from opendml.frontends.onnx.package import is_imported, locations, onnx
+from opendml.signals import deferred_signals
 from opendml.targets.cpu.llvm_library import can_start_processes
 
 _MOST_STATED = 5
@@ -76,8 +77,12 @@ class PossibleSizes:
             self._content = _without_weights(model).SerializeToString()
         if self._content is not None and not is_imported() and can_start_processes():
             # The child of a fork between would keep all ends of the pipes, and this process wait for it.
-            with suppress(OSError), importing:
-                self._process = self._started()
+            try:
+                with suppress(OSError), deferred_signals(), importing:
+                    self._process = self._started()
+            except BaseException:  # Of a handler that was deferred.
+                self.__exit__()
+                raise
 
     def __enter__(self) -> Self:
         return self
