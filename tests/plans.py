@@ -33,7 +33,7 @@ from opendml.targets.cpu.native import (
     TABLE,
     THREADS,
 )
-from opendml.targets.cpu.planning import CpuTracedProgram, _Known, _parts, _scheduled
+from opendml.targets.cpu.planning import CpuTracedProgram, _parts, _ReusableParts, _scheduled
 from opendml.targets.cpu.schedule import KnownLaunches
 from opendml.targets.memory import address_of
 
@@ -133,7 +133,7 @@ def _constructed(
         known = Chosen(program._known.launches, plan, dimensions)
         scheduled = _scheduled(program._kernels, chosen, known=known)
         with KernelCompiler() as compiler:
-            made = _parts(program._program, program._kernels, None, compiler, scheduled, _Known())
+            made = _parts(program._program, program._kernels, None, compiler, scheduled, _ReusableParts())
         made.job.words[made.job.positions] = [value_at(size, sizes) for size in made.job.sizes]
         return made.job, value_at(made.job.arena_bytes, sizes)
 

@@ -135,6 +135,7 @@ def test_unknown_operators_have_no_schema() -> None:
 
 def test_schemas_that_a_program_registers_count() -> None:
     schema = onnx.defs.OpSchema("Registered", "opendml.test", 1)
+    assert schemas.schema_of("Registered", 1, "opendml.test") is None
     onnx.defs.register_schema(schema)
     try:
         assert schemas.schema_of("Registered", 1, "opendml.test") is not None

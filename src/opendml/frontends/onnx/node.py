@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from opendml.frontends.onnx.attribute_values import value_of
 from opendml.frontends.onnx.attributes import defaults_of
 from opendml.frontends.onnx.element_types import dtype_of
 from opendml.frontends.onnx.package import is_imported, onnx
+from opendml.frontends.onnx.schemas import whole_schema_of
 from opendml.late_dataclass import dataclass
 
 _LONGEST = 200
@@ -71,7 +72,7 @@ class OnnxNode:
     @property
     def schema(self) -> onnx.defs.OpSchema | None:
         """ONNX's whole schema of the operator, if there is one."""
-        return _whole_schema_of(self.operator, self.version, self.domain)
+        return whole_schema_of(self.operator, self.version, self.domain)
 
     @cached_property
     def cache(self) -> dict[object, Any]:
@@ -118,15 +119,6 @@ def _message_fields(owner: Any, kind: Any) -> tuple[tuple[str, bool, bool], ...]
     found = ((each.name, each.message_type) for each in owner.fields if each.message_type)
     facts = ((name, type is kind, type.name in _CONTAINERS) for name, type in found)
     return tuple(each for each in facts if any(each[1:]))
-
-
-@lru_cache(maxsize=4096)
-def _whole_schema_of(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
-    """Return ONNX's schema of an operator; None: there is none."""
-    try:
-        return onnx.defs.get_schema(operator, version, domain)
-    except (onnx.defs.SchemaError, TypeError):  # TypeError: the version is no 32-bit number.
-        return None
 
 
 def captured(message: onnx.NodeProto) -> frozenset[str]:

@@ -20,8 +20,8 @@ from opendml.late_dataclass import dataclass
 NEWEST_IN_TABLE = 22
 """The newest operator set in the table: that of onnx 1.17, the oldest supported version."""
 TABLE = Path(__file__).with_name("schemas.json")
-_OF_ONNX = "ai.onnx"
-"""The beginning of the names of ONNX's domains, but for "" ."""
+_ONNX_DOMAINS = "ai.onnx"
+"""The beginning of the names of ONNX's own domains. One of them has no name."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,30 @@ class Schema:
     attributes: Mapping[str, Attribute]
 
 
-@lru_cache(maxsize=4096)
 def schema_of(operator: str, version: int, domain: str) -> Schema | None:
-    """Return what ONNX says of an operator in a version of its domain; None: it has no such operator."""
+    """Return what ONNX says of an operator in a version of its domain; None: it has no such operator.
+
+    A program may register schemas for domains of its own at any time.
+    """
     if not domain and version <= NEWEST_IN_TABLE and operator in _table():
-        versions = _table()[operator]
-        since = [each for each in map(int, versions) if each <= version]
-        return _from_json(versions[str(max(since))]) if since else None
-    if (domain and not domain.startswith(_OF_ONNX)) and not is_imported():
+        return _schema_in_table(operator, version)
+    if domain and not domain.startswith(_ONNX_DOMAINS) and not is_imported():
         return None  # Only who imports the package registers schemas.
+    found = whole_schema_of(operator, version, domain)
+    return None if found is None else _of_package(found)
+
+
+def whole_schema_of(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
+    """Return the schema that the package has of an operator; None: it has no such operator."""
     try:
-        return _of_package(onnx.defs.get_schema(operator, version, domain))
+        return _registered(operator, version, domain)
     except (onnx.defs.SchemaError, TypeError):  # TypeError: the version is no 32-bit number.
         return None
+
+
+@lru_cache(maxsize=4096)
+def _registered(operator: str, version: int, domain: str) -> onnx.defs.OpSchema:
+    return onnx.defs.get_schema(operator, version, domain)  # An error is not cached.
 
 
 @lru_cache(maxsize=4096)
@@ -79,6 +90,13 @@ def newest_schema_of(operator: str) -> Schema:
         SchemaError: it has no such operator.
     """
     return _of_package(onnx.defs.get_schema(operator, ""))
+
+
+@lru_cache(maxsize=4096)
+def _schema_in_table(operator: str, version: int) -> Schema | None:
+    versions = _table()[operator]
+    since = [each for each in map(int, versions) if each <= version]
+    return _from_json(versions[str(max(since))]) if since else None
 
 
 @cache
@@ -93,6 +111,7 @@ def _from_json(row: Any) -> Schema:
     return Schema(least, most, least_outputs, most_outputs, declared)
 
 
+@lru_cache(maxsize=4096)
 def _of_package(schema: onnx.defs.OpSchema) -> Schema:
     return _from_json(json_of(schema))
 

@@ -64,7 +64,7 @@ step takes some 100 us of the host's time."""
 _WORD_BYTES = 8  # Bytes of a word of a job.
 
 
-class _Known:
+class _ReusableParts:
     """The parts of the plans of earlier buckets, which later ones may reuse.
 
     Args:
@@ -76,7 +76,7 @@ class _Known:
         constants: the constants that dispatches read, by their numbers and the number of steps.
     """
 
-    def __init__(self, whole: _Known | None = None) -> None:
+    def __init__(self, whole: _ReusableParts | None = None) -> None:
         self.launches: KnownLaunches = KnownLaunches(None if whole is None else whole.launches)
         self.steps: dict[Hashable, list[InitializationStep]] = {}
         self.constants: dict[tuple[tuple[int, ...], int], KeptConstants] = {}
@@ -99,7 +99,7 @@ class CpuTracedProgram:
         kernels = _fused(program) if kernels is None else kernels
         self._kernels = replace(kernels, kernels=tuple(map(with_plain_nodes, kernels.kernels)))
         self._whole: KernelProgram | None = None
-        self._known = _Known()
+        self._known = _ReusableParts()
 
     @classmethod
     def from_json(
@@ -138,7 +138,7 @@ class CpuTracedProgram:
         """
         made = copy(self)
         made._kernels, made._whole = at_sizes(self._kernels, sizes), self._kernels
-        made._known = _Known(self._known)
+        made._known = _ReusableParts(self._known)
         return made
 
     def compile(self) -> CpuExecutable | None:
@@ -202,7 +202,7 @@ def _parts(
     threads: int | None,
     compiler: KernelCompiler,
     scheduled: Sequence[Sequence[CpuLaunch]],
-    known: _Known | None = None,
+    known: _ReusableParts | None = None,
 ) -> CpuParts:
     """Return the parts of the executable of a program.
 
@@ -310,7 +310,7 @@ def _launches(
     return dispatched, packings
 
 
-def _initializing(kernels: KernelProgram, known: _Known | None) -> list[_Placed]:
+def _initializing(kernels: KernelProgram, known: _ReusableParts | None) -> list[_Placed]:
     """Return the launches that prepare tensors."""
     of = schedule if known is None else functools.partial(schedule, hints=plain, known=known.launches)
     return [

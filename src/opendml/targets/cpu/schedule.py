@@ -95,7 +95,7 @@ class _Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _ConstructedLaunches:
     """The launches of a form that were constructed for some hints."""
 
     sizes: tuple[int, ...]
@@ -163,7 +163,7 @@ class KnownLaunches:
         self._whole = whole
         self._forms: dict[int, _TracedForm] = {}
         self._keys: dict[Hashable, int] = {}
-        self._known: dict[int, list[_Known]] = {}
+        self._known: dict[int, list[_ConstructedLaunches]] = {}
         self._earlier: dict[int, list[_Earlier]] = {} if whole is None else whole._earlier
         """Choices by the keys of usual forms."""
         self._bound: dict[tuple[int, int], list[CpuLaunch]] = {}
@@ -192,14 +192,16 @@ class KnownLaunches:
             self._forms[id(kernel)] = known
         return known
 
-    def find(self, form: _TracedForm, sizes: tuple[int, ...]) -> _Known | None:
+    def find(self, form: _TracedForm, sizes: tuple[int, ...]) -> _ConstructedLaunches | None:
         """Return launches that may serve sizes of the kernel's domain; None: there are none."""
         for known in self._known.get(form.key, ()):
             if _is_near(known, form, sizes) and (form.trace is None or form.trace.has_answers(known.answers)):
                 return known
         return None
 
-    def find_chosen(self, form: _TracedForm, sizes: tuple[int, ...], choice: _Choice) -> _Known | None:
+    def find_chosen(
+        self, form: _TracedForm, sizes: tuple[int, ...], choice: _Choice
+    ) -> _ConstructedLaunches | None:
         """Return launches of an equal choice that serve sizes of the kernel's domain; None: there are none.
 
         Constructing launches for these sizes would give ones with the same bits.
@@ -225,7 +227,7 @@ class KnownLaunches:
                 return earlier
         return None
 
-    def add(self, form: _TracedForm, known: _Known) -> None:
+    def add(self, form: _TracedForm, known: _ConstructedLaunches) -> None:
         """Add launches of a form, unless they are known."""
         every = self._known.setdefault(form.key, [])
         if not any(each is known for each in every):
@@ -244,7 +246,7 @@ class KnownLaunches:
         return found
 
 
-def _is_near(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
+def _is_near(known: _ConstructedLaunches, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
     """Return whether launches that were chosen for some sizes are good for others of their form."""
     if known.sizes == sizes:
         return True
@@ -255,7 +257,7 @@ def _is_near(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
     return bool(known.reach.limits) or _walks_alike(known, form, sizes)
 
 
-def _walks_alike(known: _Known, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
+def _walks_alike(known: _ConstructedLaunches, form: _TracedForm, sizes: tuple[int, ...]) -> bool:
     """Return whether the innermost loop of launches is that for other sizes of their form. Another one may be
     taken where short loops become long."""
     pairs = zip(known.sizes, sizes, strict=True)
@@ -321,7 +323,7 @@ def schedule(
             asked.update(answers)
         return innermost_loop_of(form, loops)
 
-    def made(decided: _Decided, loop: NumberedLoop | None) -> _Known:
+    def made(decided: _Decided, loop: NumberedLoop | None) -> _ConstructedLaunches:
         decision, inner = decided.decision, 0 if loop is None else loop.number
         choice = _Choice(decision.path, decided.windows, inner)
         found = known.find_chosen(own, sizes, choice)
@@ -330,7 +332,7 @@ def schedule(
         construct = partial(construct_traced, decision, traced, inner)
         with recording(trace) as answers:
             launches = construct(loops)
-        return _Known(sizes, launches, {**asked, **answers}, choice, decided.reach, construct)
+        return _ConstructedLaunches(sizes, launches, {**asked, **answers}, choice, decided.reach, construct)
 
     def constructed_now() -> list[CpuLaunch]:
         found = known.find(own, sizes)

@@ -40,7 +40,7 @@ class TracedKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _ConstructedLaunch:
     """A launch of a form, and all that it depends on beside the form.
 
     Attributes:
@@ -67,7 +67,7 @@ class TracedLaunches:
         self._machine = machine
         self._kernels: dict[int, TracedKernel] = {}
         self._keys: dict[Hashable, int] = {}
-        self._known: dict[Hashable, list[_Known]] = {}
+        self._known: dict[Hashable, list[_ConstructedLaunch]] = {}
 
     def of(self, kernels: Iterable[Kernel]) -> list[tuple[TracedKernel, CudaLaunch, tuple[int, ...]]]:
         """Return kernels with the launches of their forms for the hints of the trace, and the alignments of
@@ -101,5 +101,5 @@ class TracedLaunches:
             launch = construct_traced(decision, form, self._machine, alignments, inner)
         if numbers_in(launch.pattern):  # The code is for the hints.
             return replace(launch, pattern=plain(launch.pattern))
-        known.append(_Known(decision, inner, answers, launch))
+        known.append(_ConstructedLaunch(decision, inner, answers, launch))
         return launch
