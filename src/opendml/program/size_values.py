@@ -95,7 +95,11 @@ class Conditions:
         self._walks += 1
         if self._walks % _WALKS_BETWEEN == _WALKS:
             later(self._generate)
-        return _walk(self._guards, self._unique, self._atoms, dimensions)
+        value = Evaluation(self._atoms, dimensions).value
+        for relation, size in self._guards:  # Before all that only the results need.
+            if not meets(relation, value(size.polynomial)):
+                return None
+        return tuple([value(polynomial) for polynomial in self._unique])
 
     def _generate(self) -> None:
         if self._function is None:
@@ -121,20 +125,6 @@ class Values:
         values = self._conditions._values(dimensions)
         assert values is not None
         return values
-
-
-def _walk(
-    guards: Iterable[tuple[Relation, Size]],
-    results: Iterable[Polynomial],
-    atoms: Sequence[Atom],
-    dimensions: Mapping[str, int],
-) -> tuple[int, ...] | None:
-    """Compute polynomials for dimensions by name; None if a guard fails, before all that only they need."""
-    value = Evaluation(atoms, dimensions).value
-    for relation, size in guards:
-        if not meets(relation, value(size.polynomial)):
-            return None
-    return tuple([value(polynomial) for polynomial in results])
 
 
 def _function_of(

@@ -26,8 +26,9 @@ class CompleteOperators(Mapping[str, Facts]):
         self._complete: dict[str, Facts] = {}
 
     def __getitem__(self, name: str) -> Facts:
-        found = self._complete.get(name)
-        return self._facts(name, self._operators[name]) if found is None else found
+        if name not in self._operators:
+            raise KeyError(name)
+        return self._facts(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._operators)
@@ -38,9 +39,10 @@ class CompleteOperators(Mapping[str, Facts]):
     def __contains__(self, name: object) -> bool:
         return name in self._operators
 
-    def _facts(self, name: str, stated: Facts) -> Facts:
+    def _facts(self, name: str) -> Facts:
+        """Return the facts of an operator, or of a form."""
         if name not in self._complete:
-            self._complete[name] = self._completed(stated)
+            self._complete[name] = self._completed(self._operators.get(name) or self._common["forms"][name])
         return self._complete[name]
 
     def _completed(self, stated: Facts) -> Facts:
@@ -48,7 +50,7 @@ class CompleteOperators(Mapping[str, Facts]):
         complete: Facts = {}
         fields: dict[str, Facts] = {}
         for name in stated.get("extends", ()):
-            elder = self._facts(name, self._operators.get(name) or self._common["forms"][name])
+            elder = self._facts(name)
             complete |= {key: value for key, value in elder.items() if key not in OWN}
             fields |= {field["name"]: field for field in elder["fields"]}
         complete |= stated

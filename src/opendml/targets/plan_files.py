@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from opendml.json_files.compact import compact_json
 from opendml.later import finish
 from opendml.logs import log
 from opendml.targets.object_cache import plans_are_kept, read_object, write_later, write_object
@@ -43,7 +44,7 @@ def known_plan(
     def write() -> None:
         data = to_json(made)
         if data is not None:
-            write_object(key, json.dumps(data, separators=(",", ":")).encode(), _KIND)
+            write_object(key, compact_json(data), _KIND)
 
     write_later(write)
     return made

@@ -73,6 +73,7 @@ from opendml.targets.object_cache import (
     write_later,
     write_object,
 )
+from opendml.targets.plan_files import DAMAGED
 from opendml.targets.registry import backend_of
 from opendml.targets.shared_work import share_work
 
@@ -91,8 +92,6 @@ _MOST_READ_BYTES = 2**24
 """Bytes of initializers that the trace may read: each process computes their digests."""
 _MOST_RUNS = 64
 """Sizes whose runs are kept, at most. Another one takes a fraction of a millisecond to make."""
-_DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Raised by JSON that is not as this version writes it."""
 _DATA_OF_INITIALIZERS = 7, 5, 9
 """The numbers of ONNX's fields: a model's graph, its initializers, their raw data."""
 _DATA_OF_NODES = 7, 1, 5, 5, 9
@@ -111,7 +110,7 @@ def _reading_constants() -> Iterator[None]:
     """Raise _DamagedPlanError in place of what damaged JSON raises in the block."""
     try:
         yield
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise _DamagedPlanError from error
 
 
@@ -273,7 +272,7 @@ class KnownModel(Locked):
             facts = ModelFacts(each["inputs"], each["outputs"], each["declared"], int(data["held"]))
             self._first = _first_from_json(data.pop("first", None))
             self._decisive = tuple(map(str, data.get("decisive", ())))
-        except _DAMAGED as error:
+        except DAMAGED as error:
             log.debug("known model %s cannot be read: %s", self._key, error)
             return None
         self._symbols, self._declarations = facts.symbols, data
@@ -432,7 +431,7 @@ class KnownModel(Locked):
                 try:
                     if self._is_read_same(data):
                         found.append(KnownGraph(data, self.backend, self._threads, self._only_sizes))
-                except _DAMAGED as error:
+                except DAMAGED as error:
                     log.debug("known graph %s cannot be read: %s", key, error)
             self._graphs[forms] = found
         return found
@@ -468,7 +467,7 @@ class KnownModel(Locked):
                 return
             try:
                 yield KnownPlan.from_json(data)
-            except _DAMAGED as error:
+            except DAMAGED as error:
                 log.debug("known plan %s cannot be read: %s", key, error)
 
     def _start(self, plan: KnownPlan, form: _Form, models: ModelCache) -> bool:
@@ -481,7 +480,7 @@ class KnownModel(Locked):
                 return False
             executable = self.backend.from_stored(data["plan"], read)
             places = {number: each for number, *each in data["constants"]}
-        except _DAMAGED as error:
+        except DAMAGED as error:
             log.debug("known plan %s cannot be read: %s", key, error)
             return False
         if executable is None or not self._use(plan, executable, places, models):

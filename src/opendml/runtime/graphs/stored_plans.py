@@ -27,9 +27,7 @@ from opendml.targets.object_cache import (
     write_later,
     write_object,
 )
-
-_DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Raised by JSON that is not as this version writes it."""
+from opendml.targets.plan_files import DAMAGED
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class StoredPlans:
                 executable = self._backend.from_stored(data["plan"], read)
                 if executable is not None:
                     yield StoredPlan(executable, guards, hints, refused)
-            except _DAMAGED as error:
+            except DAMAGED as error:
                 log.debug("plan %s cannot be read: %s", key, error)
 
     def write(self, bucket: Bucket, plan: StoredPlan) -> None:
