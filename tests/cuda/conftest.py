@@ -37,3 +37,12 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     api.driver_module.cache_clear()
     yield
     api.driver_module.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def emulated_kernels() -> Iterator[None]:
+    """Kernels run on the processor, and are compiled once for all tests of a module."""
+    from tools.cuda_emulator import emulated
+
+    with emulated():
+        yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -18,17 +18,13 @@ from opendml.targets.cuda.driver import CudaDevice
 from opendml.targets.cuda.executable import CudaInstance
 from opendml.targets.cuda.planning import compiled_program
 from tests.cuda.fake import FakeArray, FakeDevice, install
-from tools.cuda_emulator import COMPILER, emulated
+from tools.cuda_emulator import COMPILER
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler"),
+    pytest.mark.usefixtures("emulated_kernels"),
+]
 SIZE = 4
-
-
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> Iterator[None]:
-    """Kernels are compiled once for all tests."""
-    with emulated():
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,68 +17,27 @@ import onnx
 import pytest
 
 import opendml as dml
-from opendml.frontends.onnx import model_file
-from opendml.later import finish
 from opendml.targets import object_cache
 from opendml.targets.cuda import backend, cubins, planning, stored_plan
 from tests.cuda.fake import FakeArray, install
-from tools.cuda_emulator import COMPILER, emulated
+from tests.known_work import NOTHING, Work, recurrent
+from tools.cuda_emulator import COMPILER
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler"),
+    pytest.mark.usefixtures("emulated_kernels"),
+]
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(28)
 X = RANDOM.standard_normal((1, 1, 12, 16), np.float32)
 W, V = RANDOM.standard_normal((1, 1, 16, 16), np.float32), RANDOM.standard_normal((16, 8), np.float32)
-NOTHING = {"parsed": 0, "fused": 0, "scheduled": 0}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> Iterator[None]:
-    """Kernels are compiled once for all tests."""
-    with emulated():
-        yield
-
-
-class Work:
-    """A cache of its own, and counts of what a process does beside running machine code."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.counts = folder / "cache", dict(NOTHING)
-        monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(self.folder))
-        monkeypatch.setenv(object_cache.PLANS_VARIABLE, "1")
-        for module, function, name in (
-            (model_file, "_parsed", "parsed"),
-            (planning, "fuse", "fused"),
-            (planning, "_planned", "scheduled"),
-        ):
-            monkeypatch.setattr(module, function, self._counted(getattr(module, function), name))
-
-    def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def counted(*arguments: Any, **named: Any) -> Any:
-            self.counts[name] += 1
-            return function(*arguments, **named)
-
-        return counted
-
-    def of(self, run: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
-        """Return the result of `run` and what it took, once all plans are written."""
-        self.counts |= NOTHING
-        found = run()
-        finish()
-        return found, dict(self.counts)
-
-    @property
-    def plans(self) -> list[Path]:
-        """The files of plans."""
-        finish()
-        return sorted(self.folder.glob("*.plan"))
 
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
     install(monkeypatch, planning.compiled_program)
     monkeypatch.setattr(backend, "known_executable", stored_plan.known_executable)
-    return Work(tmp_path, monkeypatch)
+    return Work(tmp_path, monkeypatch, planning, "_planned")
 
 
 def result(activation: Any = dml.activation_relu, w: Array = W) -> bytes:
@@ -160,24 +119,8 @@ def test_without_plans_nothing_is_written(work: Work, monkeypatch: pytest.Monkey
 
 
 def test_steps_of_recurrences_come_from_a_plan(work: Work) -> None:
-    x = RANDOM.standard_normal((1, 5, 2, 8), np.float32)
-    w, r = (RANDOM.standard_normal((1, 1, 24, 8), np.float32) for _ in range(2))
-
-    def hidden() -> bytes:
-        graph = dml.Graph()
-        states = dml.gru(
-            graph.input("x", dml.FLOAT32, x.shape),
-            *(graph.constant(each) for each in (w, r)),
-            activation_descs=[dml.descs.ActivationSigmoid(), dml.descs.ActivationTanh()],
-            direction="FORWARD",
-            linear_before_reset=False,
-            output_sequence=True,
-        )
-        assert states.output_sequence is not None
-        return bytes(graph.compile({"y": states.output_sequence}, "cuda")(x)["y"].tobytes())
-
-    expected, _ = work.of(hidden)
-    assert work.of(hidden) == (expected, NOTHING)
+    expected, _ = work.of(lambda: recurrent("cuda"))
+    assert work.of(lambda: recurrent("cuda")) == (expected, NOTHING)
 
 
 def attended(*shapes: tuple[int, int]) -> list[bytes]:

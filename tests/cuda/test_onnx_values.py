@@ -3,7 +3,6 @@ processor, over the memory of a fake device that counts what is copied."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,14 @@ from opendml.targets.cuda.planning import compiled_program
 from tests.cuda.fake import FakeArray, FakeDevice, FakeMemory, install
 from tests.onnx.models import Array
 from tests.onnx.test_caches import HEADS, SIZE, attended, model_of, tensors
-from tools.cuda_emulator import COMPILER, emulated
+from tools.cuda_emulator import COMPILER
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler"),
+    pytest.mark.usefixtures("emulated_kernels"),
+]
 
 CACHES = "past_key", "past_value"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> Iterator[None]:
-    """Kernels are compiled once for all tests."""
-    with emulated():
-        yield
 
 
 class Copies:

@@ -23,16 +23,16 @@ import pytest
 import opendml as dml
 from opendml.compiler import stored_kernels
 from opendml.folders import Folder
-from opendml.frontends.onnx import known, model_file
+from opendml.frontends.onnx import known
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.trace import Tracer
-from opendml.later import finish
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, linker, machine_code, planning
 from opendml.targets.cpu.compile_workers import WorkerPool
 from opendml.targets.cpu.executable import CpuExecutable, CpuInstance
 from opendml.targets.cpu.native import FUNCTIONS
 from tests.calls import note_calls
+from tests.known_work import NOTHING, Work
 from tests.processes import has_fork, succeeds_in_child
 
 Array = np.ndarray[Any, Any]
@@ -66,42 +66,9 @@ def folded(**weights: Array) -> bytes:
     return model("f = Mul (v, v)\n  y = MatMul (r, f)", **weights)
 
 
-class Work:
-    """Counts what a process does beside running machine code."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._patch, self.counts = monkeypatch, {"parsed": 0, "fused": 0, "scheduled": 0}
-        monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(folder / "cache"))
-        monkeypatch.setenv(object_cache.PLANS_VARIABLE, "1")
-        for module, function, name in (
-            (model_file, "_parsed", "parsed"),
-            (planning, "fuse", "fused"),
-            (planning, "schedule", "scheduled"),
-        ):
-            monkeypatch.setattr(module, function, self._counted(getattr(module, function), name))
-
-    def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def counted(*arguments: Any, **named: Any) -> Any:
-            self.counts[name] += 1
-            return function(*arguments, **named)
-
-        return counted
-
-    def of(self, run: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
-        """Return the result of `run` as if in a new process, and what it took."""
-        self._patch.setattr(machine_code, "_codes", {})
-        self.counts |= dict.fromkeys(self.counts, 0)
-        found = run()
-        finish()
-        return found, dict(self.counts)
-
-
-NOTHING = {"parsed": 0, "fused": 0, "scheduled": 0}
-
-
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
-    return Work(tmp_path, monkeypatch)
+    return Work(tmp_path, monkeypatch, planning, "schedule")
 
 
 def results(source: Any, *xs: Array, **options: Any) -> list[bytes]:

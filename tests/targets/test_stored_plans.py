@@ -17,6 +17,7 @@ from opendml.runtime.program import program_of
 from opendml.targets import object_cache
 from opendml.targets.cpu import machine_code, planning, stored_plan
 from opendml.targets.cpu.machine import assumed, machine
+from tests.known_work import recurrent
 from tests.plans import check_words
 from tools.machines import PROCESSORS
 
@@ -150,25 +151,9 @@ def test_without_plans_nothing_is_written(cache: Cache, monkeypatch: pytest.Monk
 
 
 def test_steps_of_recurrences_come_from_a_plan(cache: Cache) -> None:
-    x = RANDOM.standard_normal((1, 5, 2, 8), np.float32)
-    w, r = (RANDOM.standard_normal((1, 1, 16, 8), np.float32) for _ in range(2))
-
-    def hidden() -> bytes:
-        graph = dml.Graph()
-        states = dml.gru(
-            graph.input("x", dml.FLOAT32, x.shape),
-            *(graph.constant(np.concatenate([each, each[:, :, :8]], 2)) for each in (w, r)),
-            activation_descs=[dml.descs.ActivationSigmoid(), dml.descs.ActivationTanh()],
-            direction="FORWARD",
-            linear_before_reset=False,
-            output_sequence=True,
-        )
-        assert states.output_sequence is not None
-        return bytes(graph.compile({"y": states.output_sequence})(x)["y"].tobytes())
-
-    first = hidden()
+    first = recurrent()
     cache.in_new_process()
-    assert hidden() == first
+    assert recurrent() == first
     assert cache.fused == 0
 
 
