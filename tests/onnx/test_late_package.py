@@ -183,6 +183,21 @@ def test_sizes_are_checked_here_if_the_process_is_lost(
     assert len(processes) == 2
 
 
+def test_sizes_are_checked_here_if_the_process_does_not_answer(
+    processes: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow.py").write_text("import time; time.sleep(600)")
+    monkeypatch.setattr(infer_shapes, "__file__", str(tmp_path / "slow.py"))
+    monkeypatch.setattr(load_checks, "_LONGEST", 0.2)
+    with load_checks.PossibleSizes(parser.parse_model(MISFIT)) as possible:
+        with pytest.raises(dml.InvalidArgument, match="sizes and types do not fit"):
+            possible.require()
+        process = possible._process
+    assert processes == [b""]
+    assert process is not None
+    assert process.returncode is not None
+
+
 @has_fork
 def test_the_check_of_sizes_does_not_wait_for_the_child_of_a_fork(processes: list[bytes]) -> None:
     with load_checks.PossibleSizes(parser.parse_model(MODEL)) as possible:

@@ -39,6 +39,9 @@ _MOST_STATED = 5
 _MOST_ELEMENTS = 256
 """Elements of the largest weight that inference sees, such as the sizes of a Reshape. Of larger ones it sees
 the sizes."""
+_LONGEST = 20.0
+"""Seconds after which a process that checks a model is given up, and this one does it. A small model takes
+0.05."""
 _NOT_INFERRED = frozenset({"MeanVarianceNormalization"})
 """Operators whose function body inference (onnx 1.23) refuses. Results have the sizes and type of the
 input."""
@@ -121,8 +124,10 @@ class PossibleSizes:
 
     @staticmethod
     def _answer(process: subprocess.Popen[bytes], content: bytes) -> bytes:
-        """Return what the process answers; nothing: it is lost."""
-        return process.communicate(infer_shapes.request_of(content))[0]
+        """Return what the process answers; nothing: it is lost, or takes too long."""
+        with suppress(subprocess.TimeoutExpired):
+            return process.communicate(infer_shapes.request_of(content), _LONGEST)[0]
+        return b""
 
 
 def _does_not_fit(reason: str) -> InvalidArgument:
