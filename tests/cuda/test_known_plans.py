@@ -9,7 +9,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,11 @@ W, V = RANDOM.standard_normal((1, 1, 16, 16), np.float32), RANDOM.standard_norma
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+    if find_spec("cuda") is None:  # Plans have the version of NVRTC in their keys.
+        bindings = ModuleType("cuda.bindings")
+        bindings.nvrtc = SimpleNamespace(nvrtcVersion=lambda: (0, 13, 0))  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda"))
+        monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
     install(monkeypatch, planning.compiled_program)
     monkeypatch.setattr(backend, "known_executable", stored_plan.known_executable)
     return Work(tmp_path, monkeypatch, planning, "_planned")
