@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401
-import functools
 import logging  # noqa: F401
 import os
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 Value = TypeVar("Value")
 
@@ -29,7 +27,7 @@ if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
-class cached_property(functools.cached_property[Value]):  # noqa: N801
+class cached_property(Generic[Value]):  # noqa: N801
     """A property that is computed once for each object, and that no thread waits for.
 
     In Python 3.11 the property of `functools` has a lock, which all objects of a class share. The child of a
@@ -38,5 +36,21 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801
     """
 
     def __init__(self, function: Callable[[Any], Value]) -> None:
-        super().__init__(function)
-        self.lock = nullcontext()
+        self._function, self.__doc__ = function, function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Note the name, under which objects keep the value."""
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+
+    def __get__(self, instance: object | None, owner: type) -> Self | Value:
+        """Return the value of an object that has none yet."""
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._function(instance)
+        return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import eq
 from typing import NamedTuple
 
 from opendml.compiler.kernel import Access, Kernel
@@ -104,12 +105,26 @@ def innermost_loop(
     counts = len(loops[0]), len(loops[1])
     if traced is None or counts == (len(kept), len(reduced)):
         return NumberedLoop(number, *counts)
-    traced_kept, traced_reduced = (
-        [Loop(hint_of(each.count), tuple(map(hint_of, each.strides))) for each in group] for group in loops
-    )
+    traced_kept, traced_reduced = map(_with_hints, loops)
     if number < len(kept):
         return NumberedLoop(_innermost(traced, traced_kept, [], True), *counts)
     return NumberedLoop(len(traced_kept) + _innermost(traced, traced_reduced, [], True), *counts)
+
+
+def innermost_by_hints(kernel: Kernel, keeps_inner: bool, merged: MergedLoops) -> NumberedLoop:
+    """Return the innermost loop of the nest of a kernel with traced sizes, chosen by their hints.
+
+    Args:
+        kernel: the kernel.
+        keeps_inner: whether the innermost loop is over a kept dimension, if there is one.
+        merged: its loops.
+    """
+    kept, reduced = map(_with_hints, merged)
+    return NumberedLoop(_innermost(kernel, kept, reduced, keeps_inner), len(kept), len(reduced))
+
+
+def _with_hints(loops: Iterable[Loop]) -> list[Loop]:
+    return [Loop(hint_of(each.count), tuple(map(hint_of, each.strides))) for each in loops]
 
 
 def merged_loops(kernel: Kernel) -> MergedLoops:
@@ -166,12 +181,16 @@ def merged_neighbours(loops: Sequence[Loop]) -> list[Loop]:
         return list(loops)
     result: list[Loop] = []
     for loop in loops:
-        outer = result[-1] if result else None
-        if outer and all(a == b * loop.count for a, b in zip(outer.strides, loop.strides, strict=True)):
-            result[-1] = Loop(outer.count * loop.count, loop.strides)
+        if result and _continues(loop, result[-1].strides):
+            result[-1] = Loop(result[-1].count * loop.count, loop.strides)
         else:
             result.append(loop)
     return result
+
+
+def _continues(loop: Loop, outer: Sequence[int]) -> bool:
+    """Return whether the strides of another loop are those of all steps of a loop."""
+    return all(map(eq, outer, [step * loop.count for step in loop.strides]))
 
 
 def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int]) -> int:

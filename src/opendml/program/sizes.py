@@ -229,7 +229,8 @@ class Trace(Locked):
         self.atoms: list[Atom] = []
         self._numbers: dict[Atom, int] = {}
         self._sizes: dict[Polynomial, Size] = {}
-        self._hints = _AtomValues(self.atoms, self._hint_of)
+        self.hints = _AtomValues(self.atoms, self._hint_of)
+        """The hints of atoms by their numbers. A block has its own."""
         self._ranges = _AtomValues(self.atoms, self._range_of)
         self._outer: dict[int, Interval] = {}
         """The ranges of atoms outside of a block, if guards narrow them. They hold in the block, too."""
@@ -369,7 +370,7 @@ class Trace(Locked):
         self.dimensions, self.guards, self._served = {**self.dimensions, **dimensions}, {}, served
         self._served_values = None if served is None else Evaluation(self.atoms, served)
         self._outer = {**before.outer, **before.ranges} if self._narrows else {}
-        self._hints = _AtomValues(self.atoms, self._hint_of)
+        self.hints = _AtomValues(self.atoms, self._hint_of)
         self._ranges = _AtomValues(self.atoms, self._range_of)
         self._known_ranges, self._known_quotients = {}, {}
         self._known_answers, self._known_comparisons = {}, {}
@@ -384,12 +385,12 @@ class Trace(Locked):
         known = self._known_ranges, self._known_quotients
         answers = self._known_answers, self._known_comparisons
         served = self._served, self._served_values
-        atoms = self._hints, self._ranges, self._outer
+        atoms = self.hints, self._ranges, self._outer
         return _State(self.dimensions, self.guards, *atoms, *known, *answers, *served)
 
     def _return_to(self, state: _State) -> None:
         """Leave a block. Its atoms remain, with the values of the trace."""
-        self.dimensions, self.guards, self._hints, self._ranges, self._outer = state[:5]
+        self.dimensions, self.guards, self.hints, self._ranges, self._outer = state[:5]
         self._known_ranges, self._known_quotients, self._known_answers = state[5:8]
         self._known_comparisons, self._served, self._served_values = state[8:]
 
@@ -449,7 +450,7 @@ class Trace(Locked):
 
     def hint(self, polynomial: Polynomial) -> int:
         """Return the value of a polynomial for the hints."""
-        hints = self._hints
+        hints = self.hints
         total = 0
         for monomial, coefficient in polynomial:
             for atom in monomial:
@@ -581,8 +582,12 @@ class Trace(Locked):
         """Return a polynomial for a quotient, rounded down. `below` is not 0 for any sizes in range."""
         known = self._known_quotients.get((above, below))
         if known is None:
-            with self.recording() as answers:
-                known = self._known_quotients[above, below] = self._quotient(above, below), answers
+            # `recording` as a context takes as long as all else here.
+            before, self._answers = self._answers, {}
+            try:
+                known = self._known_quotients[above, below] = self._quotient(above, below), self._answers
+            finally:
+                self._answers = before
         if self._answers is not None:
             self._answers.update(known[1])
         return known[0]
@@ -704,7 +709,7 @@ class Trace(Locked):
         root = -constant[0][1] * factor
         is_first = relation is Relation.NOT_NEGATIVE and factor > 0
         is_dimension = self.atoms[monomial[0]].above is None
-        return is_dimension and root == 1 + is_first and self._hints[monomial[0]] > 1
+        return is_dimension and root == 1 + is_first and self.hints[monomial[0]] > 1
 
     def guard(self, relation: Relation, value: Size | TracedFloat) -> None:
         """Record a guard, which the hints meet."""
@@ -771,17 +776,17 @@ class Size(_Integer):
     then.
     """
 
-    __slots__ = ("_hash", "polynomial", "trace")
+    __slots__ = ("_hinted", "polynomial", "trace")
 
     trace: Trace
     polynomial: Polynomial
-    _hash: int
+    _hinted: tuple[object, int]
+    """The hint, behind the hints of atoms from which it was found."""
 
     def __new__(cls, trace: Trace, polynomial: Polynomial) -> Size:
         """Return a new size. Others call `Trace.of`, so that equal sizes are one object."""
         self = object.__new__(cls)
-        self.trace, self.polynomial = trace, polynomial
-        self._hash = hash((id(trace), polynomial))
+        self.trace, self.polynomial, self._hinted = trace, polynomial, (None, 0)
         return self
 
     if not TYPE_CHECKING:
@@ -802,7 +807,11 @@ class Size(_Integer):
     @property
     def hint(self) -> int:
         """The value in the run that is traced."""
-        return self.trace.hint(self.polynomial)
+        hints = self.trace.hints
+        known = self._hinted
+        if known[0] is not hints:
+            known = self._hinted = hints, self.trace.hint(self.polynomial)
+        return known[1]
 
     def __repr__(self) -> str:
         return f"<{self.trace.text(self.polynomial)}>"
@@ -812,8 +821,7 @@ class Size(_Integer):
     def __format__(self, specification: str) -> str:
         return format(self.__index__(), specification) if specification else repr(self)
 
-    def __hash__(self) -> int:
-        return self._hash
+    __hash__ = object.__hash__  # Equal sizes of a trace are one object.
 
     def __index__(self) -> int:
         value = self.hint

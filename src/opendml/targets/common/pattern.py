@@ -159,7 +159,12 @@ def _text_for(kind: type[Any]) -> Callable[[Any], str]:
             f"{kind.__name__}({', '.join([key_text(getattr(value, each)) for each in names])})"
         )
     values = attrgetter(*names)
-    return lambda value: f"{kind.__name__}({', '.join(map(key_text, values(value)))})"
+
+    def text(value: Any) -> str:
+        return f"{kind.__name__}({', '.join(map(key_text, values(value)))})"
+
+    # Kernels have few kinds of accesses.
+    return lru_cache(maxsize=1024)(text) if issubclass(kind, AccessPattern) else text
 
 
 def _text_of_tuple(value: tuple[Any, ...]) -> str:

@@ -95,6 +95,8 @@ class _Search:
         (self._row,), self._column = nest.rows, nest.inner
         self._loops = (*nest.groups, self._row, self._column)
         self.strides, self.bounds = (1, 1), (0, 0)
+        self._found: dict[int, tuple[_Limit, bool] | None] = {}
+        """The results of `_limit_of`, by the identities of conditions."""
 
     def places(self) -> dict[int, tuple[int, int]] | None:
         """Return the row and the column of the image that each load reads in the first row and column.
@@ -161,20 +163,31 @@ class _Search:
         """Return the limits of a load. None: it has other conditions."""
         found: list[_Limit | None] = [None, None]
         for condition in (each for guard in node.operands for each in conditions_of(guard)):
-            is_compared = condition.operation is Operation.LESS and not condition.operands[0].type.is_signed
-            if not is_compared or not all(is_counter(self._kernel, each) for each in condition.operands):
+            if id(condition) not in self._found:
+                self._found[id(condition)] = self._limit_of(condition)
+            own = self._found[id(condition)]
+            if own is None:
                 return None
-            limit = _Limit(*map(number_of, condition.operands))
-            moves = [bool(loop.strides[limit.counter]) for loop in self._loops]
-            *_, along_rows, along_columns = moves
-            is_in_image = sum(moves) == along_rows + along_columns == 1
-            if not is_in_image or any(self._kernel.loads[limit.bound].strides):
-                return None
+            limit, along_columns = own
             other = found[along_columns]
             if other is not None and other.counter != limit.counter:
                 return None
             found[along_columns] = limit
         return found[0], found[1]
+
+    def _limit_of(self, condition: Node) -> tuple[_Limit, bool] | None:
+        """Return the limit that a condition is, and whether it is that of the column. None: it is another
+        condition."""
+        is_compared = condition.operation is Operation.LESS and not condition.operands[0].type.is_signed
+        if not is_compared or not all(is_counter(self._kernel, each) for each in condition.operands):
+            return None
+        limit = _Limit(*map(number_of, condition.operands))
+        moves = [bool(loop.strides[limit.counter]) for loop in self._loops]
+        *_, along_rows, along_columns = moves
+        is_in_image = sum(moves) == along_rows + along_columns == 1
+        if not is_in_image or any(self._kernel.loads[limit.bound].strides):
+            return None
+        return limit, along_columns
 
     def _agrees(self, limits: _Limits, reference: tuple[_Limit, _Limit], moved: tuple[int, int]) -> bool:
         """Return whether a load reads where its place is in the image, and only there. Its place is `moved`
@@ -199,9 +212,9 @@ class _Search:
 def _rows_and_columns(distance: int, line: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield the rows of `line` bytes and the columns of `size` bytes that a distance may be."""
     hint, step = hint_of(distance), hint_of(line)
-    for rows in range(-_FARTHEST, _FARTHEST + 1):
-        if abs(hint - rows * step) > LINE:
-            continue  # Arithmetic on sizes takes fifty times as long.
+    # Arithmetic on sizes takes fifty times as long as that on hints.
+    near = [rows for rows in range(-_FARTHEST, _FARTHEST + 1) if -LINE <= hint - rows * step <= LINE]
+    for rows in near:
         rest = distance - rows * line
         if not isinstance(rest, Size) and abs(rest) <= LINE and rest % size == 0:
             yield rows, rest // size

@@ -14,6 +14,7 @@ from opendml.compiler.loops import (
     MergedLoops,
     NumberedLoop,
     bundles,
+    innermost_by_hints,
     innermost_loop,
     loop_nest,
     merged_loops,
@@ -223,8 +224,16 @@ def query_of(kernel: Kernel, inner: int | None = None, loops: InterleavedLoops |
     return Query(nest_of(own.kernel, nest), machine())
 
 
-def innermost_loop_of(kernel: Kernel, traced: InterleavedLoops) -> NumberedLoop:
-    """Return the innermost loop of a kernel, for the loops of the same kernel with traced sizes."""
+def innermost_loop_of(kernel: Kernel | None, traced: InterleavedLoops) -> NumberedLoop:
+    """Return the innermost loop of a kernel, for the loops of the same kernel with traced sizes.
+
+    Args:
+        kernel: the kernel; None: the loop is chosen among those of traced sizes alone. It may be another one
+            where plain sizes merge loops that traced ones do not.
+        traced: the loops of traced sizes.
+    """
+    if kernel is None:
+        return innermost_by_hints(traced.kernel, _keeps_inner(traced.kernel), traced.loops)
     kernel = interleaved(kernel)
     return innermost_loop(kernel, _keeps_inner(kernel), traced.kernel, traced.loops)
 

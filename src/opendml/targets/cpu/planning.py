@@ -510,8 +510,13 @@ def _job(
     """Return the job of some launches. Temporaries take `temporary_bytes` of the buffer `arena`."""
     # Partial sums are behind the temporaries, and scratch memory of threads behind these. All launches share
     # both, because the launch that reads partial sums follows immediately.
-    ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
-    scratch_offset = aligned(greatest(temporary_bytes if not ends else 0, *ends))
+    partial: dict[int, list[int]] = {}
+    for each in launches:
+        if each.buffer == arena:
+            partial.setdefault(each.offset, []).append(each.launch.partial_bytes)
+    # Most have one offset, a long expression. Comparisons of long expressions take time.
+    ends = [offset + greatest(*dict.fromkeys(sizes)) for offset, sizes in partial.items()]
+    scratch_offset = aligned(greatest(*ends) if ends else temporary_bytes)
     needed = [
         each.launch.scratch_bytes + code.scratch_bytes for each, code in zip(launches, codes, strict=True)
     ]

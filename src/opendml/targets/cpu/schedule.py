@@ -315,7 +315,7 @@ def schedule(
     asked: Answers = {}
     loops: InterleavedLoops | None = None
 
-    def innermost_of(form: Kernel) -> NumberedLoop:
+    def innermost_of(form: Kernel | None) -> NumberedLoop:
         nonlocal loops
         if loops is None:
             with recording(trace) as answers:
@@ -344,7 +344,8 @@ def schedule(
         if earlier is not None:
             loop = None
             if earlier.loop is not None:
-                form = hints(traced)
+                # The loops of an element-wise kernel change no bits, so they need not be those of a choice.
+                form = None if kind_of(traced) is KernelKind.ELEMENT_WISE else hints(traced)
                 loop = innermost_of(form)
             if loop == earlier.loop:
                 reused = made(earlier.decided, loop)

@@ -9,7 +9,7 @@ from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, Operation, ordered
-from opendml.program.sizes import Size, greatest, is_surely_less, least
+from opendml.program.sizes import Size, greatest, hint_of, is_surely_less, least
 from opendml.targets.cpu.pattern import LINE, Reading, SharedReadings
 
 _MOST_ROWS = 4
@@ -176,11 +176,16 @@ class _Readings:
 
     def _always(self, rows: int) -> Iterator[frozenset[int]]:
         """Yield the identities of conditions that are true in all such rows, for each of some rows."""
-        ranges: dict[int, tuple[int, int]] = {}
+        reaches: dict[tuple[int, ...], tuple[int, int]] = {}
+        true_rows = {id(node): self._true_rows(node, rows, reaches) for node in self._guards}
         for row in range(rows):
             always = set[int]()
             for node in self._guards:
-                if self._holds(node, row, rows, always, ranges):
+                if node.operation is Operation.AND:
+                    is_true = all(id(each) in always for each in node.operands)
+                else:
+                    is_true = row in true_rows[id(node)]
+                if is_true:
                     always.add(id(node))
             yield frozenset(always)
 
@@ -213,6 +218,9 @@ class _Readings:
         alike = lines.setdefault((*self._moves[number], *conditions), [])
         offset = self._offset(number, row)
         for line, first in alike:
+            # Arithmetic on sizes takes fifty times as long as that on hints.
+            if not -LINE <= hint_of(offset) - hint_of(first) <= LINE:
+                continue
             distance = offset - first
             # Code is made for each distance, so one that changes is that of another line.
             if not isinstance(distance, Size) and abs(distance) <= LINE:
@@ -221,38 +229,57 @@ class _Readings:
         alike.append((line, offset))
         return line, 0
 
-    def _holds(
-        self,
-        node: Node,
-        row: int,
-        rows: int,
-        always: Container[int],
-        ranges: dict[int, tuple[int, int]],
-    ) -> bool:
-        """Return whether a condition of guards is true in all such rows, given those of its parts that
-        are."""
-        if node.operation is Operation.AND:
-            return all(id(each) in always for each in node.operands)
+    def _true_rows(
+        self, node: Node, rows: int, reaches: dict[tuple[int, ...], tuple[int, int]]
+    ) -> Container[int]:
+        """Return those of some rows in which a counter is surely not negative and less than a bound.
+
+        Args:
+            node: the comparison; others are never surely true.
+            rows: the number of rows that are computed together.
+            reaches: receives what `_reach_of` returns, by strides.
+        """
         if node.operation is not Operation.LESS or not all(
             is_counter(self._kernel, each) for each in node.operands
         ):
-            return False
-        (low, high), (bound, _) = (self._range(number_of(each), row, rows, ranges) for each in node.operands)
-        return is_surely_less(-1, low) and is_surely_less(high, bound)
+            return ()
+        (low, high, step), (bound, _, bound_step) = (
+            self._range(number_of(each), rows, reaches) for each in node.operands
+        )
+        step_to_bound = bound_step - step
 
-    def _range(self, number: int, row: int, rows: int, ranges: dict[int, tuple[int, int]]) -> tuple[int, int]:
-        """Return the least and the greatest value of a counter in such rows."""
-        stride = self._loop.strides[number]
-        if number not in ranges:
-            reach = (self._loop.count // rows - 1) * rows * stride
-            reaches = [reach, *[(loop.count - 1) * loop.strides[number] for loop in self._others]]
-            offset = self._kernel.loads[number].offset
-            ranges[number] = (
-                offset + sum([least(each, 0) for each in reaches]),
-                offset + sum([greatest(each, 0) for each in reaches]),
-            )
-        low, high = ranges[number]
-        return low + row * stride, high + row * stride
+        def is_true(row: int) -> bool:
+            return is_surely_less(-1, low + row * step) and is_surely_less(high, bound + row * step_to_bound)
+
+        # Comparing sizes takes time. Their hints show most of what is not surely less.
+        first, last, final = hint_of(low), hint_of(high), hint_of(bound)
+        by_hints = [
+            row
+            for row in range(rows)
+            if first + row * hint_of(step) >= 0 and last < final + row * hint_of(step_to_bound)
+        ]
+        if not by_hints:
+            return ()
+        # Values grow or fall from row to row, so those between two rows are true if these are.
+        if is_true(by_hints[0]) and is_true(by_hints[-1]):
+            return by_hints
+        return [row for row in by_hints if is_true(row)]
+
+    def _range(
+        self, number: int, rows: int, reaches: dict[tuple[int, ...], tuple[int, int]]
+    ) -> tuple[int, int, int]:
+        """Return the least and the greatest value of a counter in the first of such rows, and its step from
+        row to row."""
+        step, others = self._loop.strides[number], [loop.strides[number] for loop in self._others]
+        key = (step, *others)
+        found = reaches.get(key)
+        if found is None:
+            every = [(self._loop.count // rows - 1) * rows * step]
+            every += [(loop.count - 1) * each for loop, each in zip(self._others, others, strict=True)]
+            found = sum([least(each, 0) for each in every]), sum([greatest(each, 0) for each in every])
+            reaches[key] = found
+        offset = self._kernel.loads[number].offset
+        return offset + found[0], offset + found[1], step
 
     def _offset(self, number: int, row: int) -> int:
         """Return the offset of a load in a row."""

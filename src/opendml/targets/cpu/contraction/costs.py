@@ -4,6 +4,7 @@ and multiplying."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
@@ -117,6 +118,7 @@ def row_tiles(count: int, few: bool) -> list[MicroKernel]:
     return [replace(each, rows=even_part(count, each.rows)) for each in largest_tiles()]
 
 
+@lru_cache(maxsize=1024)
 def block_sizes(count: int, unit: int, most: int) -> list[int]:
     """Return sizes of equal parts of `count` in multiples of a unit, none larger than `most`."""
     fewest = -(-count // most)

@@ -83,14 +83,18 @@ class ViewedImage:
             return STEP * self.part_taps
         return most // self.image.taps * self.image.taps
 
-    def elements(self, rows: int, products: int) -> int:
-        """Return the elements of the image's part that `rows` rows of windows see for a part of products."""
-        image = self.image
-        line = LINE // F32.bytes
-        plane = -(-(rows + image.rows.reach) * self.pitch // line) * line + line
-        if self.in_bf16:
-            return STEP * image.phases * plane * BF16_PARTS // 2
-        return products // image.taps * image.phases * plane
+    def most_seen(self, products: int) -> int:
+        """Return the most elements of a channel and phase that rows of windows may see in a part of products.
+
+        Scratch memory has room for so many: each channel and phase takes whole lines, and one more.
+        """
+        image, line = self.image, LINE // F32.bytes
+        planes = image.phases * (STEP * BF16_PARTS // 2 if self.in_bf16 else products // image.taps)
+        return (image.elements // planes // line - 1) * line
+
+    def seen(self, rows: int) -> int:
+        """Return the elements of a channel and phase that `rows` rows of windows see."""
+        return (rows + self.image.rows.reach) * self.pitch
 
     def span(self, lines: int) -> int:
         """Return the elements from the first of `lines` rows of windows to the last."""
@@ -165,12 +169,14 @@ def windows_along(
     found: list[WindowAlong] = []
     taps = list(summed)
     for position in image:
-        windows = ((_window(position, tap, domain, strides), position, tap) for tap in taps)
-        along = next((each for each in windows if each[0]), (None, position, None))
-        window, _, tap = along
-        if tap is not None:
-            taps.remove(tap)
-        found.append((window or _ONE, position, tap))
+        own: WindowAlong = _ONE, position, None
+        for tap in taps:
+            window = _window(position, tap, domain, strides)
+            if window is not None:
+                own = window, position, tap
+                taps.remove(tap)
+                break
+        found.append(own)
     return found
 
 
@@ -226,8 +232,11 @@ def _window(
     """Return the windows that follow each other along one dimension, have their elements along another one,
     and share some. None: there are none."""
     pairs = {(each[position], each[tap]) for each in strides} - {(0, 0)}
-    if not pairs or any(not one or not other for one, other in pairs):
+    if not pairs:
         return None
+    for one, other in pairs:
+        if not one or not other:
+            return None
     one, other = next(iter(pairs))
     stride, dilation = max(1, hint_of(one) // hint_of(other)), max(1, hint_of(other) // hint_of(one))
     if stride >= hint_of(domain[tap]) or dilation >= hint_of(domain[position]):

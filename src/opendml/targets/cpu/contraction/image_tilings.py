@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from itertools import takewhile
+from operator import ge
 
 from opendml.late_dataclass import replace
 from opendml.targets.cpu.contraction.arithmetic import F32
@@ -59,22 +61,23 @@ def image_tilings(viewed: ViewedImage, height: int | None = None) -> Iterator[Fa
     roles, lanes = viewed.roles, lane_count()
     outer, m, n, k = roles.sizes
     (a, _), groups = packing_cycles(roles), roles.k_groups
-    stored = stored_cycles(roles)
+    row_cycles = ROW + -(-viewed.width // lanes) * stored_cycles(roles)
     work = groups_of(roles, roles.a) * m * k * a / lanes
     packed = image_cycles(viewed)
 
     def family(micro: MicroKernel) -> Family:
         width, product_cycles = micro.vectors * lanes, _image_tile_cycles(micro)
 
-        def ways(rows: int, columns: int) -> Iterator[BlockWay]:
+        def ways(rows: int, columns: int) -> list[BlockWay]:
             lines = columns // viewed.width
             tiles = -(-viewed.span(lines) // width)
             item = STARTED + -(-rows // micro.rows) * tiles * groups * product_cycles
             item += packed(lines)
-            item += rows * lines * (ROW + -(-viewed.width // lanes) * stored)
+            item += rows * lines * row_cycles
+            found: list[BlockWay] = []
             if height is None:
-                yield item + rows * k * a / lanes, Storage.PACKED, Storage.WINDOWS, 0.0
-            yield item + rows * groups * STREAMED / lanes, Storage.AHEAD, Storage.WINDOWS, work
+                found.append((item + rows * k * a / lanes, Storage.PACKED, Storage.WINDOWS, 0.0))
+            return [*found, (item + rows * groups * STREAMED / lanes, Storage.AHEAD, Storage.WINDOWS, work)]
 
         least = outer * -(-m // micro.rows) * n / width * groups * product_cycles
         blocks = list(image_blocks(viewed, micro))
@@ -153,13 +156,11 @@ def broadcast_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
     yield from map(family, largest_tiles())
 
 
-def _block_lines(viewed: ViewedImage) -> Iterator[int]:
-    """Yield the numbers of rows of windows that a block may have, from one on."""
-    groups = min(viewed.depth(DEPTH), viewed.roles.k_groups)
-    for lines in _even_parts(viewed.height):
-        if viewed.elements(lines, groups) > viewed.image.elements:
-            return
-        yield lines
+def _block_lines(viewed: ViewedImage) -> list[int]:
+    """Return the numbers of rows of windows that a block may have, from one on."""
+    most = viewed.most_seen(min(viewed.depth(DEPTH), viewed.roles.k_groups))
+    most_lines = most // viewed.pitch - viewed.image.rows.reach
+    return list(takewhile(partial(ge, most_lines), _even_parts(viewed.height)))
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
@@ -12,6 +13,7 @@ from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.late_dataclass import dataclass
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import hint_of
 from opendml.targets.common.roles import product_roles
 from opendml.targets.cpu.contraction.integers import packed_operands
 from opendml.targets.cpu.contraction.narrow import Narrow, narrow_of
@@ -175,8 +177,16 @@ def moves(kernel: Kernel, dimension: int) -> bool:
 
 def by_stride(accesses: Sequence[Access], dimensions: Iterable[int]) -> tuple[int, ...]:
     """Return dimensions in order, those first along which the first of some accesses moves most."""
-    strides = accesses[0].strides if accesses else ()
-    return tuple(sorted(sorted(dimensions), key=lambda each: -abs(strides[each]) if strides else 0))
+    order = sorted(dimensions)
+    if not accesses or len(order) < 2:
+        return tuple(order)
+    strides = {each: abs(accesses[0].strides[each]) for each in order}
+    order = [each for _, each in sorted([(-hint_of(stride), each) for each, stride in strides.items()])]
+    for first, second in pairwise(order):
+        # Traced sizes record here that they have this order.
+        more, less = strides[first], strides[second]
+        assert more >= less if first < second else more > less
+    return tuple(order)
 
 
 def _walked_as_one(kernel: Kernel, dimensions: tuple[int, ...]) -> tuple[int, ...]:

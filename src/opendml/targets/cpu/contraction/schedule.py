@@ -245,16 +245,21 @@ class Priced:
         claimed = _CLAIMED_AWAKE if self.stays else CLAIM_CYCLES
         fewest = -(-n // _FEWER) if varies(self.traced, roles.columns) else 0
 
-        def longest_of(items: int, item: float) -> float:
-            return -(-items // max(1, min(threads, items * item // claimed))) * item
-
+        # A search calls this thousands of times, so there are no calls in it.
         def longest(item: float, rows: int, columns: int) -> float:
             blocks = outer * -(-m // rows)
-            cycles = longest_of(blocks * -(-n // columns), item)
+            items = blocks * -(-n // columns)
+            claims = items * item // claimed
+            joining = 1 if claims < 1 else claims if claims < threads else threads
+            cycles = -(-items // joining) * item
             if not fewest:
                 return cycles
-            filled = item * min(1.0, fewest / columns)
-            return cycles + _FEWER * longest_of(blocks * -(-fewest // columns), filled)
+            if fewest < columns:
+                item *= fewest / columns
+            items = blocks * -(-fewest // columns)
+            claims = items * item // claimed
+            joining = 1 if claims < 1 else claims if claims < threads else threads
+            return cycles + _FEWER * (-(-items // joining) * item)
 
         return longest
 

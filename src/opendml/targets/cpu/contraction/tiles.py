@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from opendml.compiler.kernel import Kernel
 from opendml.late_dataclass import dataclass
@@ -212,8 +212,8 @@ class Family:
     """The cycles of all threads that any division takes: those of the products in whole tiles."""
     blocks: Iterable[tuple[int, int]]
     """The rows and columns of blocks."""
-    ways: Callable[[int, int], Iterator[BlockWay]]
-    """Yields the ways to store the operands of blocks of this size, with their costs."""
+    ways: Callable[[int, int], Iterable[BlockWay]]
+    """Returns the ways to store the operands of blocks of this size, with their costs."""
     viewed: ViewedImage | None = None
     packs_tiles: bool = False
     """True if items pack B tile by tile."""
