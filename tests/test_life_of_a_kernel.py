@@ -30,7 +30,9 @@ def record(frame, event, argument):
         return
     stack = []
     while frame := frame.f_back:
-        if (caller := name_of(frame.f_code)) is not None and not frame.f_code.co_name.startswith("<"):
+        # Not the getter of a cached property, but its function is on the way.
+        is_on_way = not frame.f_code.co_name.startswith("<") and frame.f_code.co_name != "__get__"
+        if is_on_way and (caller := name_of(frame.f_code)) is not None:
             stack.append(caller)
     callers[name] = stack[::-1]
     order.append(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from operator import eq
 from typing import NamedTuple
 
 from opendml.compiler.kernel import Access, Kernel
@@ -190,7 +189,11 @@ def merged_neighbours(loops: Sequence[Loop]) -> list[Loop]:
 
 def _continues(loop: Loop, outer: Sequence[int]) -> bool:
     """Return whether the strides of another loop are those of all steps of a loop."""
-    return all(map(eq, outer, [step * loop.count for step in loop.strides]))
+    count = loop.count
+    for stride, step in zip(outer, loop.strides, strict=True):  # noqa: SIM110 - Most calls end at once.
+        if stride != step * count:
+            return False
+    return True
 
 
 def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int]) -> int:

@@ -391,6 +391,9 @@ def _joint(
     groups: list[tuple[set[int], list[tuple[_Placed, MachineCode]]]] = []
     for pair in launches:
         touched, group = set(buffers).intersection(pair[0].buffers), list[tuple[_Placed, MachineCode]]()
+        if not touched:
+            groups.append((touched, [pair]))
+            continue
         apart = []
         for known in groups:
             if known[0].isdisjoint(touched):

@@ -98,7 +98,7 @@ class ViewedImage:
 
     def span(self, lines: int) -> int:
         """Return the elements from the first of `lines` rows of windows to the last."""
-        return lines * self.pitch - self.image.columns.reach
+        return (lines - 1) * self.pitch + self.width
 
     def packing(self, outer: list[Loop]) -> tuple[Packing, LoopNest]:
         """Return how the image is read, and its loops: those of channels, then of phases, rows, channels of a

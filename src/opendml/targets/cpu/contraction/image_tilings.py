@@ -68,11 +68,15 @@ def image_tilings(viewed: ViewedImage, height: int | None = None) -> Iterator[Fa
     def family(micro: MicroKernel) -> Family:
         width, product_cycles = micro.vectors * lanes, _image_tile_cycles(micro)
 
-        def ways(rows: int, columns: int) -> list[BlockWay]:
+        @cache
+        def of_columns(columns: int) -> tuple[int, int, float]:
             lines = columns // viewed.width
-            tiles = -(-viewed.span(lines) // width)
+            return lines, -(-viewed.span(lines) // width), packed(lines)
+
+        def ways(rows: int, columns: int) -> list[BlockWay]:
+            lines, tiles, packing = of_columns(columns)
             item = STARTED + -(-rows // micro.rows) * tiles * groups * product_cycles
-            item += packed(lines)
+            item += packing
             item += rows * lines * row_cycles
             found: list[BlockWay] = []
             if height is None:

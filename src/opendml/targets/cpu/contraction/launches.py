@@ -59,7 +59,7 @@ def launches_of(tiles: Tiles) -> list[CpuLaunch]:
 
 def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
     roles, viewed = tiles.roles, tiles.viewed
-    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    groups, m, n, k = roles.sizes
     a_part, b_part = roles.a, roles.b
     launches, arena_bytes = [], 0
     if tiles.b.has_launch:
@@ -97,8 +97,8 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
     )
     nest = epilogue_nest(roles, outer, choice.turns)
     pattern = replace(pattern_of(roles.epilogue, nest, CpuMode.CONTRACTION), walk=tiling)
-    groups = roles.count(roles.outer)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
+    items = groups * chunks * blocks
     numbers = Numbers(tiles.columns, blocks, n if choice.turns else m, tiles.rows, chunks, k, groups)
     parameters = parameters_of(roles.epilogue, nest, numbers)
     before_b = 0
@@ -110,11 +110,11 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         pattern,
         parameters.words,
         0,
-        tiles.items,
+        items,
         choice.grain,
         arena_bytes,
         reads,
-        work=tiles.items * choice.item_cycles,
+        work=items * choice.item_cycles,
         rebound=parameters.rebound,
         packed_at=before_b + ParameterTable(b.pattern).buffer(0) if tiles.b is Storage.PANELS else 0,
     )
