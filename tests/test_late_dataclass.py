@@ -237,3 +237,46 @@ def test_programs_derive_frozen_classes_alone() -> None:
         assert derived(1) == derived(1, z=3)
         with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
             dataclasses.dataclass(type("Other", (base,), {}))
+
+
+@late_dataclass.light_dataclass(frozen=True, slots=True)
+class Light:
+    x: int
+    tags: tuple[int, ...] = field(default=(), kw_only=True)
+
+
+def test_a_light_class_differs_in_assignments_alone() -> None:
+    made = Light(1, tags=(2,))
+    assert (made, hash(made), repr(made)) == (
+        Light(1, tags=(2,)),
+        hash(Light(1, tags=(2,))),
+        "Light(x=1, tags=(2,))",
+    )
+    assert late_dataclass.replace(made, x=3) == Light(3, tags=(2,)) != made
+    assert late_dataclass.replace(made, tags=()) == Light(1)
+    assert pickle.loads(pickle.dumps(made)) == made
+    made.x = 3
+    assert made == Light(3, tags=(2,))
+
+
+def test_frozen_and_light_classes_inherit_from_each_other() -> None:
+    @late_dataclass.dataclass(frozen=True, slots=True)
+    class Frozen(Light):
+        y: int = 7
+
+    @late_dataclass.light_dataclass(frozen=True, slots=True)
+    class LightAgain(Frozen):
+        z: int = 8
+
+    assert dataclasses.astuple(LightAgain(1)) == (1, (), 7, 8)
+    assert late_dataclass.replace(Frozen(1, 2), x=3, tags=(4,)) == Frozen(3, 2, tags=(4,))
+    with pytest.raises(FrozenInstanceError):
+        Frozen(1).x = 3
+    again = LightAgain(1)
+    again.x = 3
+    assert again == LightAgain(3)
+
+
+def test_replacing_an_unknown_field_raises_the_error_of_the_class() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'unknown'"):
+        late_dataclass.replace(Light(1), unknown=2)  # type: ignore[call-arg]

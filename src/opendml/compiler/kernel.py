@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from opendml.compiler.memory import Temporary
 from opendml.compiler.recipe import Recipe
-from opendml.late_dataclass import dataclass, replace
+from opendml.late_dataclass import dataclass, light_dataclass, replace
 from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Access:
     """A kernel's access to one buffer: the element at index i of the domain lies at offset + i .
     strides (bytes).
@@ -33,7 +33,7 @@ class Access:
     four_bit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Kernel:
     """One loop nest: for every index of the domain, `stores[k]` receives `values[k]`.
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.late_dataclass import dataclass, replace
+from opendml.late_dataclass import light_dataclass, replace
 from opendml.program.sizes import Size, hint_of
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Loop:
     """One loop: its count and the bytes that each access (loads, then stores) moves per step."""
 
@@ -19,7 +19,7 @@ class Loop:
     strides: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class LoopNest:
     """The loops of a kernel: `groups` over kept dimensions, `rows` over reduced ones, outermost first, and
     `inner`."""

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from opendml.compiler.kernel import fingerprint, number_of
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import light_dataclass
 from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
@@ -78,7 +78,7 @@ class Step(Enum):
     """Not at all, but from row to row, while units run over the ends of rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class AccessPattern:
     """One load or store as the code sees it. A `counter` is a load whose value is its own offset."""
 
@@ -91,7 +91,7 @@ Mode = TypeVar("Mode", bound=Enum)
 Access = TypeVar("Access", bound=AccessPattern)
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class KernelPattern(Generic[Mode, Access]):
     """A pattern of kernels. Kernels of equal pattern share one function.
 

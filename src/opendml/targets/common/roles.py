@@ -13,12 +13,12 @@ from functools import lru_cache
 from opendml.compiler.attention import Attention, attention_of
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import Loop, loops_over, merged_neighbours
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, light_dataclass
 from opendml.program.node import Node
 from opendml.targets.common.guards import loads_of
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class ProductRoles:
     """The dimensions of a sum of products by their roles."""
 

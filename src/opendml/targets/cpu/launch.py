@@ -19,7 +19,7 @@ from opendml.compiler.loops import (
     loop_nest,
     merged_loops,
 )
-from opendml.late_dataclass import dataclass, replace
+from opendml.late_dataclass import light_dataclass, replace
 from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.program.sizes import Size, are_same, greatest, hint_of
 from opendml.targets.common.candidates import Candidate
@@ -95,7 +95,7 @@ _LONG_ROW = 256
 """The least steps of the innermost loop for which several vectors of states pay."""
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Rebound:
     """Positions in the parameters of a launch by which kernels of one form differ.
 
@@ -108,7 +108,7 @@ class Rebound:
     numbers: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class LaunchWords:
     """The parameters of a launch, or some of them."""
 
@@ -128,7 +128,7 @@ class LaunchWords:
         return LaunchWords((*self.words, *other.words), Rebound(addresses, numbers))
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class CpuLaunch:
     """One call of the function of a pattern over `items` items.
 
@@ -197,7 +197,7 @@ Table = tuple[Candidate[Any, Any, list[CpuLaunch]], ...]
 """The ways to run the kernels of one kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class InterleavedLoops:
     """A kernel with bundles of neighbours interleaved, and its merged loops."""
 
@@ -248,7 +248,7 @@ def claim(all_bytes: int, count: int = 1) -> int:
     return greatest(1, CLAIM_BYTES * count // all_bytes)
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Numbers:
     """The numbers of a `Header` that a schedule constructs, and parts of the walk that follow from them."""
 

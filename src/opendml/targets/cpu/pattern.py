@@ -8,7 +8,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import light_dataclass
 from opendml.program.node import ordered
 from opendml.targets.common.launch import NUMBER
 from opendml.targets.common.pattern import AccessPattern, KernelPattern, Level
@@ -109,7 +109,7 @@ class CpuMode(Enum):
         return self._value_.startswith(("rows", "columns", "scan"))
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class CpuAccess(AccessPattern):
     """One load or store of a CPU kernel. A `streamed` store bypasses the caches."""
 
@@ -137,7 +137,7 @@ class Reading(NamedTuple):
     distance: int
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class SharedReadings:
     """The readings of neighbouring rows that are computed together.
 
@@ -166,7 +166,7 @@ class ImagePlace(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class CopiedImage:
     """An image with margins whose windows are rows of a kernel.
 
@@ -210,7 +210,7 @@ class CopiedImage:
         return IMAGE_BYTES // (len(self.planes) * (columns + along - 1) * bytes) - down + 1
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class ElementWalk(WalkPattern):
     """A walk over elements, row by row.
 
@@ -227,7 +227,7 @@ class ElementWalk(WalkPattern):
     shared_rows: SharedReadings | CopiedImage | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class GroupWalk(WalkPattern):
     """A walk over groups that are reduced or scanned.
 
@@ -242,7 +242,7 @@ class GroupWalk(WalkPattern):
     stashes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class RowWalk(GroupWalk):
     """A walk whose lanes run within a group. `long_rows` are worth several vectors of states."""
 
@@ -260,7 +260,7 @@ class RowOrder(Enum):
     """Many rows at a visit, with sums of their own; the next ones are prefetched."""
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class ColumnWalk(GroupWalk):
     """A walk whose lanes run over neighbouring groups.
 
@@ -278,7 +278,7 @@ class ColumnWalk(GroupWalk):
 W = TypeVar("W", bound=WalkPattern)
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class CpuPattern(KernelPattern[CpuMode, CpuAccess]):
     """A pattern of CPU kernels.
 

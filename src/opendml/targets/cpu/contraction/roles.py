@@ -10,7 +10,7 @@ from itertools import pairwise
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
 from opendml.compiler.loops import loops_over, merged_neighbours
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import dataclass, light_dataclass
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import hint_of
@@ -28,7 +28,7 @@ def varies(varying: Varying, *dimensions: Iterable[int]) -> bool:
     return varying is not None and any(each in varying for some in dimensions for each in some)
 
 
-@dataclass(frozen=True)
+@light_dataclass(frozen=True)
 class Roles:
     """A sum of products of an operand A, whose elements are broadcast, and B, whose vectors are loaded.
 

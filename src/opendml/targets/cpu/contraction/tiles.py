@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from opendml.compiler.kernel import Kernel
-from opendml.late_dataclass import dataclass
+from opendml.late_dataclass import light_dataclass
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import lane_count, turns_results
 from opendml.targets.cpu.contraction.image import ViewedImage
@@ -40,7 +40,7 @@ _ALONE_CYCLES = 10_000
 thread that is late."""
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class TileChoice:
     """The choice of tiles in plain numbers. With the sizes of a kernel it determines the launches."""
 
@@ -64,7 +64,7 @@ class TileChoice:
     """True if results are turned, since they lie contiguous along the rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Tiles:
     """A priced division of results into tiles in registers, and blocks of `rows` x `columns`."""
 
@@ -201,7 +201,7 @@ Division = tuple[int, int, float, Storage, Storage, float]
 """The rows and columns of blocks, and a `BlockWay`."""
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Family:
     """The divisions into blocks of one kind of tiles."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TypeVar
 
-from opendml.late_dataclass import dataclass, replace
+from opendml.late_dataclass import light_dataclass, replace
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Step
@@ -90,7 +90,7 @@ class Storage(Enum):
         return self.is_ahead or self.is_narrow or self is Storage.PANELS
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class MicroKernel:
     """The size of a tile of results in registers: rows, and vectors of columns."""
 
@@ -98,7 +98,7 @@ class MicroKernel:
     vectors: int
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Packing:
     """The way to read an operand. The first `majors` row loops of the pattern are those of its major
     dimension. The other row loops and the innermost loop are those of its minor dimension, which is k if
@@ -130,7 +130,7 @@ class Packing:
         return in_memory and value.operation is Operation.SOURCE
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class DigitRows:
     """The layout of a part of rows in digits (`digits.py`).
 
@@ -175,7 +175,7 @@ class DigitRows:
         return odd_lines((self.positions_at + 4 * (self.depth + self.lanes)) // 4)
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class OperandA(WalkPattern):
     """The layout of A: micro-panels of `rows` rows, in parts of `depth` products.
 
@@ -239,7 +239,7 @@ class OperandA(WalkPattern):
         return -(-size // LINE) * LINE
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class OperandB(WalkPattern):
     """The layout of B: panels of `columns` columns, in parts of `depth` products. The rows of a part
     follow each other; packing may write less than a vector of rows more. A kernel that packs it ahead has
@@ -307,7 +307,7 @@ def odd_lines(elements: int) -> int:
     return (-(-elements * 4 // LINE) | 1) * LINE
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class ImageWindow:
     """The windows along one dimension of an image. Each has `extent` elements, `dilation` apart. The next
     window begins `stride` elements further on. One of both distances is 1.
@@ -338,7 +338,7 @@ class ImageWindow:
         return tap % self.phases, tap * self.dilation // self.stride
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Image:
     """An operand of windows, packed once for all windows that see it. The last two dimensions of a product
     are the rows and columns of a window. Windows that begin at neighbours lie beside each other. Between two
@@ -361,7 +361,7 @@ class Image:
         return self.rows.phases * self.columns.phases
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Tiling(WalkPattern):
     """The way to compute sums of products: in blocks of at most `rows` x `columns` results, from A and B.
 
@@ -408,7 +408,7 @@ class ChainStep(Enum):
     """The results of some queries from these states."""
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Chaining(WalkPattern):
     """The way to compute a softmax between products, `keys` keys at a time. Micro-panels of the queries and
     panels of the keys give products, the last load of `scores`. Scores and panels of the values give results.
