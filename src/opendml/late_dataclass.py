@@ -150,8 +150,8 @@ def _replacing(of: type, *changed: str) -> Callable[..., Any]:
         [each for each in dataclasses.fields(of) if each.init], key=lambda each: bool(each.kw_only)
     )
     names = {each.name: f"{each.name}=" if each.kw_only else "" for each in every}
-    given = {name: f"own.{name}" for name in names} | {name: name for name in changed}
-    arguments = [f"{names.get(name, f'{name}=')}{value}" for name, value in given.items()]
+    values = {name: f"own.{name}" for name in names} | {name: name for name in changed}
+    arguments = [f"{names.get(name, f'{name}=')}{value}" for name, value in values.items()]
     made: Callable[..., Any] = eval(
         f"lambda {', '.join(['own', *changed])}: of({', '.join(arguments)})", {"of": of}
     )

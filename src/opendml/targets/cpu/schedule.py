@@ -7,7 +7,8 @@ depend on it. They do not depend on addresses or numbers, so launches are kept b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import math
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -77,6 +78,34 @@ class _Decided:
     reach: Reach | None
     windows: Hashable = None
     serves_traced: bool = False
+    blocks: _Blocks | None = None
+
+    def is_balanced_at(self, sizes: Sequence[int]) -> bool:
+        """Return False if threads would not share the blocks of other sizes evenly."""
+        return self.blocks is None or self.blocks.are_balanced_at(sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """The blocks of a product in tiles.
+
+    Args:
+        outer, rows, columns: the dimensions by their roles.
+        choice: the tiles.
+    """
+
+    outer: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    choice: TileChoice
+
+    def are_balanced_at(self, sizes: Sequence[int]) -> bool:
+        """Return whether threads share the blocks evenly for sizes of the kernel's domain."""
+        outer, m, n = (
+            math.prod([sizes[each] for each in own]) for own in (self.outer, self.rows, self.columns)
+        )
+        items = outer * -(-m // self.choice.rows) * -(-n // self.choice.columns)
+        return _are_shared_evenly(items, items * self.choice.item_cycles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +302,12 @@ def _differ_little(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
 
 def _is_balanced(launch: CpuLaunch) -> bool:
     """Return whether threads share the items of a launch evenly, or one thread computes all of them."""
-    shares = hint_of(launch.work) // CLAIM_CYCLES
-    items = hint_of(launch.items)
+    return _are_shared_evenly(hint_of(launch.items), hint_of(launch.work))
+
+
+def _are_shared_evenly(items: int, work: int) -> bool:
+    """Return whether threads share items of some cycles in all evenly, or one thread computes all of them."""
+    shares = work // CLAIM_CYCLES
     if shares < 2 or items >= ITEMS:
         return True
     joining = min(machine().threads or available_threads(), shares)
@@ -341,7 +374,7 @@ def schedule(
         varying, open_dimensions = _traced_dimensions(usual), _traced_dimensions(traced)
         form: Kernel | None = None
         earlier = known.find_earlier(own, sizes) if open_dimensions == varying else None
-        if earlier is not None:
+        if earlier is not None and earlier.decided.is_balanced_at(sizes):
             loop = None
             if earlier.loop is not None:
                 # The loops of an element-wise kernel change no bits, so they need not be those of a choice.
@@ -392,7 +425,9 @@ def _decided(form: Kernel, table: Table, query: Any) -> _Decided:
         return _Decided(decision, None)
     reach = reach_of_filters(query) if query.adds_one_way else reach_of_rows(query, tiles)
     serves_traced = reach is not None and query.serves_others(tiles)
-    return _Decided(decision, reach, windows_of(query, tiles), serves_traced)
+    roles = query.roles[tiles.exchanged]
+    blocks = _Blocks(roles.outer, roles.rows, roles.columns, tiles) if serves_traced else None
+    return _Decided(decision, reach, windows_of(query, tiles), serves_traced, blocks)
 
 
 def _traced_dimensions(kernel: Kernel) -> tuple[int, ...]:

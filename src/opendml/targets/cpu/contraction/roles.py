@@ -99,9 +99,10 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     a, b = (part_of(kernel, each.values) for each in packed)
     epilogue = epilogue_of(kernel, kernel.values, total, kernel.stores)
     found = product_roles(kernel, first, second)
-    rows = _walked_as_one(epilogue, by_stride(kernel.stores, found.m))
-    columns = _walked_as_one(epilogue, by_stride(kernel.stores, found.n))
     kept = by_stride(kernel.stores, (*found.batch, *found.m, *found.n))
+    rows, columns = (
+        _walked_as_one(epilogue, tuple([each for each in kept if each in own])) for own in (found.m, found.n)
+    )
     outer = tuple(number for number in kept if number not in rows and number not in columns)
     depth = by_stride(a.loads or b.loads, found.k)
     types = packed[0].type, packed[1].type
