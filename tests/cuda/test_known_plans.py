@@ -20,9 +20,10 @@ import pytest
 
 import opendml as dml
 from opendml.targets import object_cache
-from opendml.targets.cuda import backend, cubins, planning, stored_plan
+from opendml.targets.cuda import backend, cubins, planning, stored_plan, traced_launches
 from tests.cuda.fake import FakeArray, install
 from tests.known_work import NOTHING, Work, recurrent
+from tests.plans import plans_of
 from tools.cuda_emulator import COMPILER
 
 pytestmark = [
@@ -288,6 +289,39 @@ def test_compiled_files_are_for_the_cpu(work: Work, tmp_path: Path) -> None:
     named(np.ones((3, 9), np.float32))
     with pytest.raises(dml.Unsupported, match="compiled=True"):
         named.save(tmp_path / "model.dml", compiled=True)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_parts_of_a_join_that_are_near_each_other_for_some_sizes_are_right_for_all(
+    parts: int, work: Work
+) -> None:
+    """A kernel stores all parts. Where a part begins depends on the size, so no code may have it."""
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [1, 1, "n"])
+    joined = dml.join([x, *[x * float(each) for each in range(2, parts + 1)], x], axis=2)
+    named = graph.compile({"y": joined}, "cuda")
+    for size in (5, 2, 6, 3, 7, 4, 9, 8, 15):
+        values = np.random.default_rng(size).standard_normal((1, 1, size), np.float32)
+        scaled = [values * np.float32(each) for each in (*range(1, parts + 1), 1)]
+        np.testing.assert_array_equal(named(values)["y"], np.concatenate(scaled, axis=2), str(size))
+
+
+def test_numbers_of_sizes_that_code_has_are_guards(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    constructed = traced_launches.construct_traced
+
+    def constructed_with_size(decision: Any, form: Any, *others: Any) -> Any:
+        launch = constructed(decision, form, *others)
+        constants = (*launch.pattern.constants, ("SIZE", form.domain[-1]))
+        return replace(launch, pattern=replace(launch.pattern, constants=constants))
+
+    monkeypatch.setattr(traced_launches, "construct_traced", constructed_with_size)
+    graph = dml.Graph()
+    named = graph.compile({"y": dml.activation_relu(graph.input("x", dml.FLOAT32, [3, "n"]))}, "cuda")
+    for size in (20, 21, 20):
+        values = np.ones((3, size), np.float32)
+        np.testing.assert_array_equal(named(values)["y"], values)
+    codes = [each.cubin.key for plan in plans_of(named) for each in plan.executable.launches]
+    assert len({*codes}) == 2
 
 
 def test_the_backend_imports_no_compiler() -> None:

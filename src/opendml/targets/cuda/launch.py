@@ -13,7 +13,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.late_dataclass import dataclass
 from opendml.program.node import REDUCTIONS, SCANS, Node, ordered
-from opendml.program.sizes import Size, hint_of
+from opendml.program.sizes import Size, hint_of, is_traced
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
@@ -169,11 +169,13 @@ class UnitNest(KernelNest):
             moves = form, *(loop.strides[number] for loop in (*self.groups, *self.rows, self.inner))
             others = places.setdefault((moves, own.buffer, own.steps, own.advance), [])
             distance = 0 if access.counter else _NEAR
-            near = [each for each in others if abs(own.offset - everything[each].offset) <= distance]
+            # The code has the distance, so it must not depend on traced sizes.
+            apart = {each: own.offset - everything[each].offset for each in others}
+            near = [each for each in others if not is_traced(apart[each]) and abs(apart[each]) <= distance]
             if not near:
                 others.append(number)
             first = near[0] if near else number
-            ahead = own.offset - everything[first].offset
+            ahead = apart[first] if near else 0
             result.append(replace(access, like=moving.setdefault(moves, number), near=first, ahead=ahead))
         return tuple(result)
 

@@ -9,7 +9,7 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import innermost_loop
 from opendml.compiler.sized import numbers_in, plain, with_plain_nodes
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import Answers
+from opendml.program.sizes import Answers, hint_of
 from opendml.targets.common.candidates import Decision
 from opendml.targets.common.forms import form_of, key_of, recording, trace_of
 from opendml.targets.cuda.launch import CudaLaunch, alignments_of
@@ -99,7 +99,10 @@ class TracedLaunches:
                 return each.launch
         with recording(trace) as answers:
             launch = construct_traced(decision, form, self._machine, alignments, inner)
-        if numbers_in(launch.pattern):  # The code is for the hints.
+        traced = numbers_in(launch.pattern)
+        if traced:
+            # The code has the hints. So the plan serves the sizes alone for which the numbers are the same.
+            assert all(number == hint_of(number) for number in traced)
             return replace(launch, pattern=plain(launch.pattern))
         known.append(_ConstructedLaunch(decision, inner, answers, launch))
         return launch
