@@ -19,6 +19,7 @@ import onnx
 import pytest
 
 import opendml as dml
+from opendml.program.sizes import is_traced
 from opendml.targets import object_cache
 from opendml.targets.cuda import backend, cubins, planning, stored_plan, traced_launches
 from tests.cuda.fake import FakeArray, install
@@ -244,6 +245,63 @@ def test_a_new_bucket_of_a_known_model_is_planned_from_its_kernels(work: Work) -
     assert (counts["parsed"], counts["fused"]) == (0, 0)
     assert counts["scheduled"] > 0
     assert work.of(lambda: results(source, 200)) == (found, NOTHING)
+
+
+@pytest.fixture
+def divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans serve sizes that some numbers divide as they divide the hints, so many hints are refused."""
+    compiled = planning.CudaTracedProgram.compile
+
+    def compile(program: planning.CudaTracedProgram) -> Any:
+        size = next(each for layout in program._program.inputs for each in layout.sizes if is_traced(each))
+        assert [size % each == 0 for each in (2, 4, 3, 8, 5)]  # Each makes a guard.
+        return compiled(program)
+
+    monkeypatch.setattr(planning.CudaTracedProgram, "compile", compile)
+
+
+DIVIDED = [*range(66, 120, 3)]
+"""Sizes that need many plans of one bucket."""
+
+
+@pytest.mark.usefixtures("divided")
+def test_many_sizes_of_a_bucket_are_read_and_not_planned(work: Work) -> None:
+    source = model()
+    expected, _ = work.of(lambda: results(source, *DIVIDED))
+    assert len(work.plans) > 12
+    assert work.of(lambda: results(source, *DIVIDED)) == (expected, NOTHING)
+    assert work.of(lambda: results(source, *DIVIDED[::-1]))[1] == NOTHING
+
+
+@pytest.mark.usefixtures("divided")
+def test_a_plan_that_is_known_is_not_made_again_for_a_size_whose_better_hints_are_refused(work: Work) -> None:
+    source = model()
+    work.of(lambda: results(source, *DIVIDED[::2]))
+    expected, counts = work.of(lambda: results(source, *DIVIDED))
+    assert counts["parsed"] == 0
+    plans = work.plans
+    assert work.of(lambda: results(source, *DIVIDED)) == (expected, NOTHING)
+    assert work.plans == plans
+
+
+@pytest.mark.usefixtures("divided")
+def test_a_known_plan_whose_machine_code_is_gone_is_made_again(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = model()
+    work.of(lambda: results(source, 66, 72))
+    expected, _ = work.of(lambda: results(source, 66, 72, 84))
+    monkeypatch.setattr(stored_plan, "cubins_of_keys", cubins.cubins_of_keys)  # The cache has no code.
+    found, counts = work.of(lambda: results(source, 84, 66))
+    assert found == [*expected[4:], *expected[:2]]
+    assert counts["parsed"] == 0
+
+
+@pytest.mark.usefixtures("divided")
+def test_many_sizes_of_a_graph_are_read_and_not_planned(work: Work) -> None:
+    shapes = [(3, size) for size in DIVIDED]
+    expected, _ = work.of(lambda: attended(*shapes))
+    assert work.of(lambda: attended(*shapes)) == (expected, NOTHING)
 
 
 def test_plans_of_devices_are_their_own(work: Work) -> None:

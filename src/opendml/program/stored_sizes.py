@@ -45,6 +45,8 @@ class WrittenSizes:
     def __call__(self, number: Any) -> Any:
         """Return a number as JSON."""
         if type(number) is Size:
+            if self._trace is not None and self._trace is not number.trace:
+                raise ValueError("sizes of two traces")
             self._trace = number.trace
             return self._places.setdefault(number.polynomial, str(len(self._places)))
         if type(number) is TracedFloat:

@@ -34,8 +34,9 @@ _SHARED_SOURCES = ("program", "compiler", "targets/common")
 _FILE = re.compile(rf"[0-9a-f]{{64}}\.(o|plan|file)|{TEMPORARY}")
 """The files that are the cache's own. No others are ever removed."""
 
-MOST_PLANS = 8
-"""Plans for one purpose, as those of a bucket of sizes, at most."""
+MOST_PLANS = 24
+"""Plans for one purpose, as those of a bucket of sizes, at most. On a CUDA device kernels ask by what sizes
+can be divided. So a recognizer of text needs 7 plans for 8 widths of a bucket."""
 PLANS_VARIABLE = "OPENDML_CACHE_PLANS"
 BYTES_VARIABLE = "OPENDML_CACHE_BYTES"
 _DEFAULT_BYTES = 2**30
@@ -218,10 +219,10 @@ def numbered_keys(key: str) -> list[str]:
     return [digest_of(f"{key} {number}".encode()).hexdigest() for number in range(MOST_PLANS)]
 
 
-def free_key(key: str, read: Callable[[str], object | None]) -> str:
-    """Return the first of the numbered keys whose plan `read` does not find; the last one if it finds all."""
+def free_key(key: str) -> str:
+    """Return the first of the numbered keys that has no plan in the cache; the last one if all have."""
     keys = numbered_keys(key)
-    return next((each for each in keys if read(each) is None), keys[-1])
+    return next((each for each in keys if read_object(each, "plan") is None), keys[-1])
 
 
 def write_object(key: str, code: bytes, kind: str = "o", *, warns: bool = True) -> None:

@@ -38,6 +38,7 @@ from opendml.frontends.onnx.forms import (
 )
 from opendml.frontends.onnx.known_runs import (
     GraphFacts,
+    Guards,
     KnownPlan,
     KnownRun,
     PlanToWrite,
@@ -57,6 +58,7 @@ from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
 from opendml.program.buckets import Bucket, bucket_of
 from opendml.runtime.graphs.plan_maker import PlanMaker, note_sizes
+from opendml.runtime.graphs.refusals import Hints, Refusals, keep_refusal, refusals_key
 from opendml.runtime.graphs.shared import kept_memory
 from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
 from opendml.targets.backend import DeviceBackend, StreamBackend
@@ -239,6 +241,10 @@ class KnownModel(Locked):
         """The open dimensions of the inputs; None: the declarations are not known."""
         self._plans: dict[_Form, list[KnownPlan]] = {}
         """The plans that this process has read or made, by the forms of runs."""
+        self._unread: dict[_Form, list[str]] = {}
+        """The keys of plans that are not read yet, by the forms of runs that were read in part."""
+        self._refusals: dict[_Form, Refusals] = {}
+        """The refused hints of plans by the forms of runs."""
         self._graphs: dict[Hashable, list[KnownGraph]] = {}
         """The graphs that this process has read, by forms."""
         self._written_graphs = WeakSet[PlanMaker]()
@@ -306,7 +312,7 @@ class KnownModel(Locked):
         with self._lock, collection_paused():
             plans = self._plans_of(first.form)
             plan = next((each for each in plans if each.serves(first.dimensions)), None)
-            if plan is not None and self._is_started(plan, plans, first.form, models):
+            if plan is not None and self._is_started(plan, first.form, models):
                 models.use([plan])
 
     def _note_first(self, form: _Form, dimensions: Dimensions) -> None:
@@ -373,35 +379,57 @@ class KnownModel(Locked):
         if form is None:
             return None
         note_sizes(self._only_sizes, dimensions)
-        plans = self._plans_of(form) if reads else self._plans.get(form, [])
-        for plan in list(plans):
-            is_ready = plan.kept is not None or plan.serves(dimensions)
-            if not is_ready or not self._is_started(plan, plans, form, models):
-                continue
-            run = plan.at(dimensions)
+        is_read = reads or form in self._unread
+        for plan in self._plans_of(form) if is_read else list(self._plans.get(form, ())):
+            run = self._run_of(plan, form, dimensions, models)
             if run is not None:
                 self._note_first(form, dimensions)
                 return run
-        run = self._planned(form, dimensions, bool(plans), models) if reads else None
+        run = self._planned(form, dimensions, models) if reads else None
         if run is not None:
             self._note_first(form, dimensions)
         return run
 
-    def _planned(
-        self, form: _Form, dimensions: Dimensions, has_others: bool, models: ModelCache
+    def _run_of(
+        self,
+        plan: KnownPlan,
+        form: _Form,
+        dimensions: Dimensions,
+        models: ModelCache,
+        is_best: bool = False,
     ) -> KnownRun | None:
-        """Return a run by a new plan of a graph in the cache for sizes that no plan serves.
+        """Return a run of a plan, which is started before. None: it does not serve some sizes, or a better
+        plan may serve them, unless it `is_best`."""
+        is_ready = plan.kept is not None or plan.serves(dimensions, is_best)
+        if not is_ready or not self._is_started(plan, form, models):
+            return None
+        return plan.at(dimensions, is_best)
 
-        The plan is written to the cache, and used for later runs. None: no graph has such a plan.
+    def _planned(self, form: _Form, dimensions: Dimensions, models: ModelCache) -> KnownRun | None:
+        """Return a run by a plan of a graph in the cache for sizes that no plan was known to serve best.
+
+        A new plan is written to the cache, and used for later runs. None: no graph has such a plan.
         """
+        plans, damaged = self._plans.get(form, []), list[KnownPlan]()
+
+        def known(hints: Hints) -> KnownPlan | None:
+            found = (each for each in plans if each.hints == hints and each.serves(dimensions, True))
+            return next((each for each in found if each not in damaged), None)
+
         for graph in self._graphs_of(form[0]):
-            made = graph.plan(dimensions, has_others)
+            made = graph.plan(dimensions, bool(plans), known, self._refusals_of(form))
+            while isinstance(made, KnownPlan):
+                run = self._run_of(made, form, dimensions, models, is_best=True)
+                if run is not None:
+                    return run
+                damaged.append(made)
+                made = graph.plan(dimensions, bool(plans), known, self._refusals_of(form))
             if made is None:
                 continue
-            plan = KnownPlan(made.guards, made.facts, made.refused)
+            plan = KnownPlan(made.guards, made.facts, made.hints, made.refused)
             if not self._use(plan, made.executable, graph.constants, models):
                 continue
-            run = plan.at(dimensions)
+            run = plan.at(dimensions, is_best=True)
             if run is None:
                 continue
             write_later(partial(self._write_planned, made, graph, form))
@@ -414,7 +442,7 @@ class KnownModel(Locked):
         data = made.to_json(self.backend)
         if data is not None:
             own = [[number, *graph.constants[number]] for number in constants_of(made.executable)]
-            key = free_key(self._key_of(form), _read)
+            key = free_key(self._key_of(form))
             _write(key, {**data, "constants": own, "read": graph.read})
 
     def _graphs_of(self, forms: tuple[tuple[str, Form], ...]) -> list[KnownGraph]:
@@ -436,17 +464,42 @@ class KnownModel(Locked):
             self._graphs[forms] = found
         return found
 
-    def _plans_of(self, form: _Form) -> list[KnownPlan]:
-        """Return the plans of a form, those in the cache if this process has none."""
-        plans = self._plans.get(form) or list(self._read_plans(self._key_of(form)))
-        if plans:
-            self._plans[form] = plans
-        return plans
+    def _plans_of(self, form: _Form) -> Iterator[KnownPlan]:
+        """Yield the plans of a form, those in the cache too, which are read one by one."""
+        plans = list(self._plans.get(form, ()))
+        yield from plans
+        if not plans:
+            self._unread[form] = numbered_keys(self._key_of(form))
+        unread = self._unread.get(form, [])
+        while unread:
+            key = unread.pop(0)
+            data = _read(key)
+            if data is None:
+                unread.clear()
+                return
+            try:
+                plan = KnownPlan.from_json(data)
+            except DAMAGED as error:
+                log.debug("known plan %s cannot be read: %s", key, error)
+                continue
+            plan.refusals = self._refusals_of(form)
+            self._plans[form] = [*self._plans.get(form, ()), plan]
+            yield plan
 
-    def _is_started(self, plan: KnownPlan, plans: list[KnownPlan], form: _Form, models: ModelCache) -> bool:
+    def _refusals_of(self, form: _Form) -> Refusals:
+        """Return the refused hints of plans of a form, those in the cache too."""
+        found = self._refusals.get(form)
+        if found is None:
+            key = refusals_key(self._key_of(form))
+            found = self._refusals[form] = Refusals()
+            found.read(key)
+            found.keepers["cache"] = partial(keep_refusal, key)
+        return found
+
+    def _is_started(self, plan: KnownPlan, form: _Form, models: ModelCache) -> bool:
         """Start a plan unless it is, or drop it from the plans of its form. Return whether it can run."""
         if plan.kept is None and not self._start(plan, form, models):
-            plans.remove(plan)
+            self._plans[form] = [each for each in self._plans.get(form, ()) if each is not plan]
         return plan.kept is not None
 
     @property
@@ -458,17 +511,6 @@ class KnownModel(Locked):
     def forms(self) -> list[ExactForm]:
         """The exact forms of the inputs of runs."""
         return list(self._runs)
-
-    def _read_plans(self, key: str) -> Iterator[KnownPlan]:
-        """Yield the plans in the cache that may serve runs with a key."""
-        for numbered in numbered_keys(key):
-            data = _read(numbered)
-            if data is None:
-                return
-            try:
-                yield KnownPlan.from_json(data)
-            except DAMAGED as error:
-                log.debug("known plan %s cannot be read: %s", key, error)
 
     def _start(self, plan: KnownPlan, form: _Form, models: ModelCache) -> bool:
         """Link the code of a plan and pack its constants. Return whether that is possible."""
@@ -533,11 +575,13 @@ class KnownModel(Locked):
     def _add(self, plan: KnownPlan, form: _Form) -> None:
         """Use a plan for later runs of this process."""
         plan.on_forget = partial(self._forget, plan, form)
+        plan.refusals = self._refusals_of(form)
         self._plans[form] = [*self._plans.get(form, ()), plan][-MOST_PLANS:]
 
     def _forget(self, plan: KnownPlan, form: _Form) -> None:
         """Drop a plan and its runs. It is read again when it is needed."""
         self._plans.pop(form, None)
+        self._unread.pop(form, None)
         for exact, run in list(self._runs.items()):
             if run.plan is plan:
                 self._runs.pop(exact, None)
@@ -571,13 +615,33 @@ class KnownModel(Locked):
         def write() -> None:
             data = written.to_json(self.backend)
             if data is not None:
-                _write(free_key(key, _read), {**data, **sources})
+                _write(free_key(key), {**data, **sources})
 
         write_later(write)
         self._note_first(form, dimensions)
         with self._lock:
             self._add(plan, form)
         return True
+
+    def follow(self, inputs: Mapping[str, Any], refusals: Refusals) -> None:
+        """Note the refused hints of a graph, and those that it adds later, for other processes.
+
+        Args:
+            inputs: the inputs of a run of the graph.
+            refusals: its refused hints.
+        """
+        dimensions: Dimensions = {}
+        form = self._form_of(inputs, dimensions)
+        if form is None or form[0] in refusals.keepers:
+            return
+
+        def keep(hints: Hints, guards: Guards) -> None:
+            bucket = bucket_of([hints.get(name, size) for name, size in dimensions.items()])
+            self._refusals_of((form[0], bucket)).note(hints, guards)
+
+        refusals.keepers[form[0]] = keep
+        for each in refusals.every:
+            keep(*each)
 
     def write_graph(
         self,

@@ -6,13 +6,14 @@ nor traces the model, nor fuses the graph. A graph is read only then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from opendml.frontends.onnx.known_runs import GraphFacts, Guards, OtherGuards, PlanToWrite
+from opendml.frontends.onnx.known_runs import GraphFacts, Guards, KnownPlan, OtherGuards, PlanToWrite
 from opendml.program.sizes import Dimension, Trace
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.runtime.graphs.plan_maker import PlanMaker
+from opendml.runtime.graphs.refusals import Hints, Refusals
 
 if TYPE_CHECKING:
     from opendml.targets.backend import DeviceBackend
@@ -87,12 +88,20 @@ class KnownGraph:
         self._facts = GraphFacts.from_json(data, read)
         self._others = OtherGuards(self._facts.others)
 
-    def plan(self, dimensions: Mapping[str, int], has_others: bool) -> PlanToWrite | None:
-        """Return a new plan that serves some sizes. None: there is none.
+    def plan(
+        self,
+        dimensions: Mapping[str, int],
+        has_others: bool,
+        known: Callable[[Hints], KnownPlan | None],
+        refusals: Refusals,
+    ) -> PlanToWrite | KnownPlan | None:
+        """Return a plan that serves some sizes, which is new unless it is known. None: there is none.
 
         Args:
             dimensions: the sizes.
             has_others: whether the cache has plans of their bucket that do not serve them.
+            known: returns the known plan of some hints that serves the sizes.
+            refusals: refused hints of the bucket, to which others are added.
         """
         maker, sizes = self._maker, dict[str, int]()
         for name in maker.dimensions:
@@ -102,12 +111,15 @@ class KnownGraph:
         if not maker.serves(sizes) or not self._others.hold(dimensions):
             return None
         maker.has_one_size &= not has_others
+        maker.refusals = refusals
         ranges = maker.ranges(list(sizes.values()))
-        tried = list[Mapping[str, int]]()
+        tried = list[Hints]()
         for hints in maker.candidates(ranges, sizes):
+            met = known(hints)
+            if met is not None:
+                return met
             found = maker.plan(ranges, hints, sizes)
             if found is not None:
-                refused = [guards for _, guards in maker.refused(tried)]
-                return PlanToWrite(*found, self._facts, refused)
+                return PlanToWrite(*found, self._facts, hints, refusals.of(tried))
             tried.append(hints)
         return None

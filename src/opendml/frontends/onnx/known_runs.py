@@ -24,6 +24,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions, IntegerArray
 from opendml.program.sizes import value_at
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.runtime.graphs.refusals import Hints, Refusals, Refused, refused_from_json, refused_to_json
 from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory
 from opendml.targets.memory import address_of
@@ -197,13 +198,15 @@ class PlanToWrite:
         executable: the code and the launches, perhaps with traced sizes.
         guards: those of the sizes.
         facts: those of the graph.
-        refused: guards of plans that were tried before. It serves no sizes for which all of one list hold.
+        hints: the sizes for which the launches are chosen.
+        refused: hints that were tried before, with guards that must all hold for their plans.
     """
 
     executable: TracedExecutable
     guards: Guards
     facts: GraphFacts
-    refused: Sequence[Guards] = ()
+    hints: Hints
+    refused: Refused = ()
 
     def to_json(self, backend: DeviceBackend) -> dict[str, Any] | None:
         """Return the plan as JSON. None: its executable cannot be stored."""
@@ -211,9 +214,9 @@ class PlanToWrite:
         plan = backend.stored(self.executable, written)
         if plan is None:
             return None
-        refused = [written.guards(each) for each in self.refused]
+        refused = refused_to_json(self.refused)
         own = {"plan": plan, "guards": written.guards(self.guards), "refused": refused}
-        data = {**own, **self.facts.to_json(written)}
+        data = {**own, "hints": self.hints, **self.facts.to_json(written)}
         return {**data, "sizes": written.table()}
 
 
@@ -223,13 +226,19 @@ class KnownPlan:
     Args:
         guards: those of the sizes.
         facts: those of the graph.
-        refused: guards of plans that were tried before. Sizes for which all of one list hold have such a
-            plan, which is the better one.
+        hints: the sizes for which its launches were chosen.
+        refused: hints that were tried before, with guards that must all hold for their plans. Such a plan is
+            the better one for sizes that it serves.
+
+    Attributes:
+        hints: the sizes for which its launches were chosen.
     """
 
-    def __init__(self, guards: Guards, facts: GraphFacts, refused: Sequence[Guards] = ()) -> None:
-        self._guards, self._conditions = guards, Conditions(guards)
-        self._refused = [Conditions(each) for each in refused]
+    def __init__(self, guards: Guards, facts: GraphFacts, hints: Hints, refused: Refused = ()) -> None:
+        self._guards, self._conditions, self.hints = guards, Conditions(guards), hints
+        self._refused = [(tried, Conditions(each)) for tried, each in refused]
+        self.refusals = Refusals()
+        """Refused hints of all plans for the same purpose."""
         self._others = OtherGuards(facts.others)
         self._inputs, self._outputs = facts.inputs, facts.outputs
         self._tensors = [*facts.inputs, *[each.tensor for each in facts.outputs]]
@@ -253,18 +262,25 @@ class KnownPlan:
             LookupError, TypeError, ValueError: it is damaged.
         """
         read = ReadSizes(data["sizes"])
-        refused = [read.guards(each) for each in data["refused"]]
-        plan = cls(read.guards(data["guards"]), GraphFacts.from_json(data, read), refused)
+        facts, refused = GraphFacts.from_json(data, read), refused_from_json(data["refused"])
+        plan = cls(read.guards(data["guards"]), facts, dict(data["hints"]), refused)
         plan.source = data, read
         return plan
 
-    def serves(self, dimensions: Mapping[str, int]) -> bool:
-        """Return whether some sizes meet the guards."""
-        return self._conditions(dimensions) and self._is_best(dimensions)
+    def serves(self, dimensions: Mapping[str, int], is_best: bool = False) -> bool:
+        """Return whether some sizes meet the guards, and no better plan may serve them, or `is_best`."""
+        return self._conditions(dimensions) and self._is_chosen(dimensions, is_best)
 
-    def _is_best(self, dimensions: Mapping[str, int]) -> bool:
-        """Return whether some sizes meet the guards over other traces, and no better plan may serve them."""
-        return self._others.hold(dimensions) and not any(each(dimensions) for each in self._refused)
+    def _is_chosen(self, dimensions: Mapping[str, int], is_best: bool) -> bool:
+        """Return whether some sizes meet the guards over other traces, and no better plan may serve them, or
+        `is_best`."""
+        return self._others.hold(dimensions) and (
+            is_best
+            or not any(
+                conditions(dimensions) and not self.refusals.cover(hints, dimensions)
+                for hints, conditions in self._refused
+            )
+        )
 
     def start(self, executable: TracedExecutable, kept: Sequence[PreparedMemory], arenas: Arenas) -> None:
         """Make runs possible.
@@ -302,14 +318,15 @@ class KnownPlan:
         ]
         """The outputs of runs. Their sizes are those in the model."""
 
-    def at(self, dimensions: Mapping[str, int]) -> KnownRun | None:
-        """Return the run of a started plan for some sizes. None: they do not meet the guards.
+    def at(self, dimensions: Mapping[str, int], is_best: bool = False) -> KnownRun | None:
+        """Return the run of a started plan for some sizes. None: they do not meet the guards, or a better
+        plan may serve them, unless it `is_best`.
 
         Raises:
             LimitExceeded: the model may not take so much.
         """
         values = self._conditions.values(dimensions)
-        if values is None or not self._is_best(dimensions):
+        if values is None or not self._is_chosen(dimensions, is_best):
             return None
         numbers = values[self._first :].tolist()
         shapes = [tuple(numbers[begin:end]) for begin, end in self._spans]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -75,14 +75,14 @@ class Opened:
             list[Any](),
             cast("TracedExecutable", model._work.executable),
         )
-        kernel_steps, refused = model._kernel_steps, list[Sequence[Any]]()
+        kernel_steps, hints, refused = model._kernel_steps, dict[str, int](), list[Any]()
         traced = segment.model if isinstance(segment.model, TracedModel) else None
         if traced is not None:
             plan = traced.plan_at(dimensions)
             if plan is None:
                 return False
             work, executable, guards = plan.work, plan.executable, plan.guards
-            kernel_steps, refused = plan.steps, [each for _, each in plan.refused]
+            kernel_steps, hints, refused = plan.steps, dict(plan.hints), [*plan.refused]
         others = [(each.exact, set(each.trace.guards).difference(guards)) for each in step.dimensions]
         buffers = {name: number for number, name in enumerate(model._names) if name is not None}
         first = len(work.inputs)
@@ -102,7 +102,7 @@ class Opened:
             kernel_steps,
             model._own_bytes,
         )
-        read, known_plan = self.weights.read_arrays(), KnownPlan(guards, facts, refused)
+        read, known_plan = self.weights.read_arrays(), KnownPlan(guards, facts, hints, refused)
         known_plan.start(executable, model._prepared.kept, model._shared.arenas)
         known_plan.before = [step]
 
@@ -110,10 +110,11 @@ class Opened:
             return model._arrays[number], identity_to_json(model._identities.get(number))
 
         if not known.write_run(
-            given, PlanToWrite(executable, guards, facts, refused), known_plan, constant, read
+            given, PlanToWrite(executable, guards, facts, hints, refused), known_plan, constant, read
         ):
             return False
         if traced is not None:
+            known.follow(given, traced.maker.refusals)
             # The guards of the graph alone are fewer than those of the plan.
             own = set(traced.maker.guards)
             others = [(each.exact, set(each.trace.guards) - own) for each in step.dimensions]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +11,7 @@ from opendml.budget import meter
 from opendml.floating_point import default_mode
 from opendml.logs import log, tell
 from opendml.program.buckets import WIDE, ranges_of
-from opendml.program.size_values import Conditions, Guard
+from opendml.program.size_values import Conditions
 from opendml.program.sizes import (
     Dimension,
     Guards,
@@ -23,6 +23,7 @@ from opendml.program.sizes import (
     names_of,
     value_at,
 )
+from opendml.runtime.graphs.refusals import Hints, Refusals
 from opendml.targets.executable import TracedExecutable, TracedProgram
 
 MOST_BUCKETS = 256
@@ -32,7 +33,6 @@ _MOST_ALIGNED = 32
 UNTRACED = (ArithmeticError, IndexError, TypeError, ValueError)
 """Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
 
-Hints = Mapping[str, int]
 Ranges = Mapping[str, tuple[int, int]]
 """The ranges of a bucket, by the names of dimensions."""
 
@@ -72,8 +72,8 @@ class PlanMaker:
         self._only_sizes = {} if only_sizes is None else only_sizes
         self._fixed: tuple[TracedProgram, Mapping[str, int]] | None = None
         """The program for the only height and width of images so far, and these sizes by name."""
-        self._refused: dict[tuple[tuple[str, int], ...], tuple[Sequence[Guard], Conditions]] = {}
-        """The guards of plans that were given up, because they did not serve a call; by hints."""
+        self.refusals = Refusals()
+        """The guards of plans that were given up, because they did not serve a call."""
 
     def use_guards(self, guards: Guards) -> None:
         """Use other guards of the program."""
@@ -192,28 +192,13 @@ class PlanMaker:
         """
         if self.traced is None or not self.serves(sizes):
             return None
-        if self.refuses(hints, sizes):
+        if self.refusals.cover(hints, sizes):
             return None
         fixed = self._fixed_images()
         found = None if fixed is None else self._plan(*fixed, ranges, hints, sizes)
         if found is None and self.traced is not None:
             found = self._plan(self.traced, {}, ranges, hints, sizes)
         return found
-
-    def refuses(self, hints: Hints, sizes: Mapping[str, int]) -> bool:
-        """Return whether it is known that no plan for some hints serves some sizes."""
-        refused = self._refused.get(tuple(hints.items()))
-        return refused is not None and not refused[1](sizes)
-
-    def refused(self, every: Iterable[Hints]) -> list[tuple[Hints, Sequence[Guard]]]:
-        """Return those of some hints whose plans were given up, each with guards that did not all hold."""
-        found = [(hints, self._refused.get(tuple(hints.items()))) for hints in every]
-        return [(hints, each[0]) for hints, each in found if each is not None]
-
-    def refuse(self, hints: Hints, guards: Iterable[Guard]) -> None:
-        """Note that a plan for hints serves only sizes for which some guards all hold."""
-        listed = list(guards)
-        _keep(self._refused, tuple(hints.items()), (listed, Conditions(listed)))
 
     def _fixed_images(self) -> tuple[TracedProgram, Mapping[str, int]] | None:
         """Return the program for the only height and width of images so far, and these sizes by name.
@@ -288,7 +273,7 @@ class PlanMaker:
             "hints %s do not serve %s: %s %s at %s", dict(hints), dict(sizes), size, relation.name, place
         )
         if not fixed:
-            self.refuse(hints, guards)
+            self.refusals.note(hints, guards)
 
 
 def _keep(known: dict[Any, Any], key: Hashable, value: object) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from opendml.digests import digest_of
 from opendml.json_files.compact import compact_json
@@ -15,8 +14,18 @@ from opendml.logs import log
 from opendml.program.buckets import Bucket
 from opendml.program.digest import program_digest
 from opendml.program.program import Program
+from opendml.program.size_values import Guard
 from opendml.program.sizes import Trace
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.runtime.graphs.refusals import (
+    Hints,
+    Refusals,
+    Refused,
+    keep_refusal,
+    refusals_key,
+    refused_from_json,
+    refused_to_json,
+)
 from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import TracedExecutable
 from opendml.targets.object_cache import (
@@ -32,7 +41,7 @@ from opendml.targets.plan_files import DAMAGED
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """A plan that another process has made, with sizes of a trace of this one.
+    """A plan as the cache keeps it.
 
     Args:
         executable: its executable.
@@ -42,9 +51,25 @@ class StoredPlan:
     """
 
     executable: TracedExecutable
-    guards: list[Any]
+    guards: list[Guard]
     hints: dict[str, int]
-    refused: Sequence[tuple[Mapping[str, int], Sequence[Any]]]
+    refused: Refused
+
+
+class FoundPlan(NamedTuple):
+    """A plan that another process has made, with sizes of a trace of this one.
+
+    Attributes:
+        hints, guards, refused: those of the plan.
+        executable: its executable as JSON.
+        read: makes sizes of the JSON.
+    """
+
+    hints: dict[str, int]
+    guards: Sequence[Guard]
+    refused: Refused
+    executable: dict[str, Any]
+    read: ReadSizes
 
 
 class StoredPlans:
@@ -71,19 +96,8 @@ class StoredPlans:
         """Return the plans of a program. None: the device or the settings keep none."""
         return cls(backend, threads, program, trace) if backend.keeps_plans and plans_are_kept() else None
 
-    def read(
-        self,
-        bucket: Bucket,
-        is_wanted: Callable[[Mapping[str, int], Sequence[Any]], bool],
-        refuse: Callable[[Mapping[str, int], Sequence[Any]], object],
-    ) -> Iterator[StoredPlan]:
-        """Yield the plans of a bucket whose machine code is in the cache.
-
-        Args:
-            bucket: the bucket.
-            is_wanted: whether a plan of some hints and guards is wanted.
-            refuse: is given hints that were tried without success, with guards that must hold for them.
-        """
+    def read(self, bucket: Bucket) -> Iterator[FoundPlan]:
+        """Yield the plans of a bucket, some of whose machine code may not be in the cache."""
         for key in numbered_keys(self._key_of(bucket)):
             content = read_object(key, "plan")
             if content is None:
@@ -92,22 +106,31 @@ class StoredPlans:
                 data = json.loads(content)
                 with self._trace._lock:
                     read = ReadSizes(data["sizes"], self._trace)
-                guards, hints = read.guards(data["guards"]), dict(data["hints"])
-                refused = [(dict(tried), read.guards(each)) for tried, each in data["refused"]]
-                for each in refused:
-                    refuse(*each)
-                if not is_wanted(hints, guards):
-                    continue
-                executable = self._backend.from_stored(data["plan"], read)
-                if executable is not None:
-                    yield StoredPlan(executable, guards, hints, refused)
+                guards, refused = read.guards(data["guards"]), refused_from_json(data["refused"])
+                yield FoundPlan(dict(data["hints"]), guards, refused, data["plan"], read)
             except DAMAGED as error:
                 log.debug("plan %s cannot be read: %s", key, error)
 
+    def executable(self, found: FoundPlan) -> TracedExecutable | None:
+        """Return the executable of a plan. None: it is damaged, or some of its machine code is not cached."""
+        try:
+            return self._backend.from_stored(found.executable, found.read)
+        except DAMAGED as error:
+            log.debug("a plan for %s cannot be read: %s", found.hints, error)
+            return None
+
+    def read_refusals(self, bucket: Bucket, refusals: Refusals) -> None:
+        """Add the refused hints of a bucket that are in the cache."""
+        refusals.read(refusals_key(self._key_of(bucket)))
+
+    def keep_refusal(self, bucket: Bucket, hints: Hints, guards: Sequence[Guard]) -> None:
+        """Add refused hints of a bucket to the cache, later."""
+        keep_refusal(refusals_key(self._key_of(bucket)), hints, guards)
+
     def write(self, bucket: Bucket, plan: StoredPlan) -> None:
         """Write a plan of a bucket later. If there are `MOST_PLANS`, it replaces the last one."""
-        key, read = self._key_of(bucket), partial(read_object, kind="plan")
-        write_later(lambda: self._write(free_key(key, read), plan))
+        key = self._key_of(bucket)
+        write_later(lambda: self._write(free_key(key), plan))
 
     def record(self, bucket: Bucket, plans: Iterable[StoredPlan]) -> None:
         """Write all plans of a bucket, with their machine code, for the recorder of this context."""
@@ -123,7 +146,7 @@ class StoredPlans:
             "plan": stored,
             "guards": written.guards(plan.guards),
             "hints": plan.hints,
-            "refused": [[hints, written.guards(guards)] for hints, guards in plan.refused],
+            "refused": refused_to_json(plan.refused),
         }
         write_object(key, compact_json({**data, "sizes": written.table()}), "plan")
 

@@ -23,7 +23,7 @@ from opendml.logs import log
 from opendml.program.buckets import Bucket, bucket_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout, Program, packed
-from opendml.program.size_values import Conditions, IntegerArray, Values
+from opendml.program.size_values import Conditions, Guard, IntegerArray, Values
 from opendml.program.sizes import (
     GREATEST,
     LEAST_TRACED,
@@ -38,7 +38,7 @@ from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker,
 from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, note_constants
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
-from opendml.runtime.graphs.stored_plans import StoredPlan, StoredPlans
+from opendml.runtime.graphs.stored_plans import FoundPlan, StoredPlan, StoredPlans
 from opendml.runtime.graphs.work import Work, require_parts
 from opendml.runtime.objects.device import Device
 from opendml.targets.compiled_files import Recorder
@@ -248,6 +248,10 @@ class TracedModel(Locked):
         self._steps = sum(steps_of(stage.program.results) for stage in work.stages)
         self._recorded = trace.guards
         self.maker = PlanMaker(trace, trace.guards, device._backend.hint_multiple, traced, before_plan)
+        self._found: dict[Bucket, list[FoundPlan]] = {}
+        """The plans in the cache that are not used yet, of the buckets that were looked at."""
+        if self._stored is not None:
+            self.maker.refusals.keepers["cache"] = self._keep_refusal
         self.plan_count = 0
         """The number of plans that were made so far."""
 
@@ -355,7 +359,7 @@ class TracedModel(Locked):
                 if values is not None:
                     return self._of(plan, values)
             new = self._read_plan(bucket, hints, sizes)
-            if new is None and self.maker.refuses(hints, sizes):
+            if new is None and self.maker.refusals.cover(hints, sizes):
                 tried.append(hints)
                 continue
             if new is None and not self._is_fused:
@@ -370,20 +374,36 @@ class TracedModel(Locked):
 
     def _read_plan(self, bucket: Bucket, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Plan | None:
         """Return a stored plan for hints that serves some sizes; None: there is none."""
-
-        def is_wanted(own: Mapping[str, int], guards: Sequence[Any]) -> bool:
-            if own != hints:
-                return False
-            serves = Conditions([*self.maker.guards, *guards])(sizes)
+        store = self._stored
+        if store is None:
+            return None
+        if bucket not in self._found:
+            while len(self._found) >= MOST_BUCKETS:
+                del self._found[next(iter(self._found))]
+            self._found[bucket] = list(store.read(bucket))
+            store.read_refusals(bucket, self.maker.refusals)
+            for found in self._found[bucket]:
+                for refused in found.refused:
+                    self.maker.refusals.add(*refused)
+        plans = self._found[bucket]
+        for found in [each for each in plans if each.hints == hints]:
+            guards = [*self.maker.guards, *found.guards]
+            serves = Conditions(guards)(sizes)
             # Another process ran other heights or widths. A plan for all sizes also serves the next ones.
             self.maker.has_one_size &= serves
-            return serves
-
-        store, refuse = self._stored, self.maker.refuse
-        for stored in () if store is None else store.read(bucket, is_wanted, refuse):
-            guards = [*self.maker.guards, *stored.guards]
-            return Plan(stored.executable, guards, self._work, stored.hints, self._steps, stored.refused)
+            if not serves:
+                continue
+            plans.remove(found)
+            executable = store.executable(found)
+            if executable is not None:
+                return Plan(executable, guards, self._work, found.hints, self._steps, found.refused)
         return None
+
+    def _keep_refusal(self, hints: Mapping[str, int], guards: Sequence[Guard]) -> None:
+        """Add refused hints to the cache."""
+        assert self._stored is not None
+        bucket = bucket_of([hints[name] for name in self.maker.dimensions])
+        self._stored.keep_refusal(bucket, hints, guards)
 
     def _new_plan(
         self,
@@ -398,7 +418,7 @@ class TracedModel(Locked):
         found = self.maker.plan(ranges, hints, sizes)
         if found is None:
             return None
-        plan = Plan(*found, self._work, hints, self._steps, self.maker.refused(tried))
+        plan = Plan(*found, self._work, hints, self._steps, self.maker.refusals.of(tried))
         if self._stored is not None:
             self._stored.write(bucket, _stored_form(plan))
         return plan
