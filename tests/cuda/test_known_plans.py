@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -380,6 +381,42 @@ def test_numbers_of_sizes_that_code_has_are_guards(work: Work, monkeypatch: pyte
         np.testing.assert_array_equal(named(values)["y"], values)
     codes = [each.cubin.key for plan in plans_of(named) for each in plan.executable.launches]
     assert len({*codes}) == 2
+
+
+def test_copies_of_host_arrays_take_the_memory_of_one_dispatch(work: Work) -> None:
+    """All instances of all plans share them."""
+    loaded = dml.onnx.load(model(), "cuda")
+    for count in (9, 14, 9, 200, 9, 14, 9, 14, 30, 9, 14):
+        loaded(rows(count))
+    copies = loaded._cache.shared.arenas.copies
+    needed = sum(each.nbytes for each in (rows(200), *loaded(rows(200)).values()))
+    assert needed <= copies.free_bytes == copies.most < needed + 1024
+    assert loaded.kept_bytes >= needed
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [3, "n"])
+    named = graph.compile({"y": dml.activation_relu(x)}, "cuda")
+    for size in (9, 14, 10, 15, 14):
+        named(np.ones((3, size), np.float32))
+    assert named.temporary_bytes >= 2 * 3 * 15 * 4
+
+
+def test_threads_have_copies_of_their_own(work: Work) -> None:
+    loaded, found = dml.onnx.load(model(), "cuda"), dict[int, list[bytes]]()
+    wanted = {count: np.maximum(rows(count) @ W[0, 0], 0) @ (V * V) for count in (9, 14, 30, 200)}
+    for count in wanted:
+        loaded(rows(count))
+
+    def run(count: int) -> None:
+        found[count] = [next(iter(loaded(rows(count)).values())).tobytes() for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, wanted))
+    for count, results in found.items():
+        assert len(set(results)) == 1
+        y = np.frombuffer(results[0], np.float32).reshape(count, 8)
+        np.testing.assert_allclose(y, wanted[count], 1e-4, 1e-4)
+    copies = loaded._cache.shared.arenas.copies
+    assert copies.free_bytes <= 4 * copies.most
 
 
 def test_the_backend_imports_no_compiler() -> None:

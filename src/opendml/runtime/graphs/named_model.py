@@ -92,8 +92,9 @@ class NamedModel(Model):
 
     @property
     def temporary_bytes(self) -> int:
-        """Memory that the model holds for intermediate tensors: as much as the largest sizes need."""
-        return self._memory.arenas.most
+        """Memory that the model holds for intermediate tensors, and for copies on a device of arrays in host
+        memory: as much as the largest sizes need."""
+        return self._memory.arenas.most + self._memory.arenas.copies.most
 
     @property
     def persistent_bytes(self) -> int:

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy import ndarray
 
+from opendml.compiler.memory import aligned
 from opendml.late_dataclass import dataclass
-from opendml.targets.arenas import Arenas
+from opendml.targets.arenas import Arenas, DeviceCopies
 from opendml.targets.cuda.driver import device
 from opendml.targets.cuda.job import Accesses, CudaJob, IntegerArray, JobForm
 from opendml.targets.cuda.memory import Memory, scratch
@@ -193,7 +194,9 @@ class CudaExecutable:
         """Return a new instance whose sizes may change, without an arena of its own."""
         instance = CudaSizedInstance(self)
         self._bind_kept(instance, kept)
-        return instance if on_stream else CudaHostedInstance(instance, self.parts.inputs)
+        if on_stream:
+            return instance
+        return CudaHostedInstance(instance, self.parts.inputs, (arenas or Arenas()).copies)
 
     def _bind_kept(self, instance: CudaInstance, kept: Sequence[int]) -> None:
         """Bind an instance to prepared tensors and constants."""
@@ -386,15 +389,21 @@ class CudaHostedInstance:
     Args:
         instance: the program over memory of the device.
         input_count: the number of its inputs.
+        copies: has memory of the device for each dispatch.
     """
 
     enqueue = None
 
-    def __init__(self, instance: CudaSizedInstance, input_count: int) -> None:
-        self._instance, self._input_count = instance, input_count
+    def __init__(self, instance: CudaSizedInstance, input_count: int, copies: DeviceCopies) -> None:
+        self._instance, self._input_count, self._copies = instance, input_count, copies
         self.values: Array | None = None
         self._tensors: dict[int, tuple[int, int, bool]] = {}
-        self._copies: dict[int, Memory] = {}
+        self._offsets: dict[int, int] = {}
+        """The places of tensors in a block of copies."""
+        self._size = 0
+        """The bytes of a block."""
+        self._last = 0
+        """The address of the block that the last dispatch had."""
         self._hosts: dict[int, int] = {}
         self._kept: object = None
 
@@ -402,7 +411,11 @@ class CudaHostedInstance:
         """Use other values of the sizes of the executable, perhaps with others behind them."""
         self.values = None
         self._instance.resize(values)
-        self._tensors = self._instance.tensors
+        self._tensors, end = self._instance.tensors, 0
+        for buffer, (_, size, _) in self._tensors.items():
+            self._offsets[buffer] = end
+            end = aligned(end + size)
+        self._size = end
         self.values = values
 
     def bind(self, buffer: int, address: int) -> None:
@@ -418,15 +431,23 @@ class CudaHostedInstance:
 
         All this is in the order of one stream, and is waited for once. Nothing else writes to this memory.
         """
+        allocate = partial(self._instance.device.allocate, cleared=False)
+        block = self._copies.take(self._size, self._last, allocate)
+        try:
+            self._last = block[1].address
+            self._dispatch(self._last)
+        finally:
+            self._copies.give(block)
+
+    def _dispatch(self, begin: int) -> None:
+        """Run the program with copies of the tensors in a block of memory, which begins at an address."""
         instance, device = self._instance, self._instance.device
         stream, results = int(device.stream), []
         for buffer, host in self._hosts.items():
             first, size, is_dense = self._tensors[buffer]
-            memory = self._copies.get(buffer)
-            if memory is None or memory.size < size:
-                memory = self._copies[buffer] = device.allocate(size, cleared=False)
-            instance.bind(buffer, memory.address - first)
-            copy = memory.address, host + first, size
+            address = begin + self._offsets[buffer]
+            instance.bind(buffer, address - first)
+            copy = address, host + first, size
             # What lies between the elements of a strided output comes back as it was.
             if buffer < self._input_count or not is_dense:
                 device.copy_in_order(*copy, stream)
