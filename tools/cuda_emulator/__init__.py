@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -30,7 +31,7 @@ from opendml.targets.cuda.attention_source import products_of_attention
 from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
-from opendml.targets.cuda.launcher import LaunchSize
+from opendml.targets.cuda.launcher import LaunchConfig, LaunchSize
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import PARTS_MODES, WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.planned_launch import PlannedLaunch
@@ -209,16 +210,27 @@ def _launcher(
     address: int,
     stream: int,
     early: bool,
-    described: object,
+    described: LaunchConfig,
 ) -> Callable[[], None]:
-    parameters, (grid, kernels, block, shared_bytes) = ctypes.c_void_p(address), size
+    parameters, (_, kernels, block, shared_bytes) = ctypes.c_void_p(address), size
+    described._config = SimpleNamespace(gridDimX=size[0])
     cluster = int(launch.cubin.key.rpartition("-")[2])
 
     def blocks(run: Any, begin: int, end: int) -> threading.Thread:
-        arguments = (parameters, grid, kernels, begin, end, block, shared_bytes, cluster)
+        arguments = (
+            parameters,
+            described._config.gridDimX,
+            kernels,
+            begin,
+            end,
+            block,
+            shared_bytes,
+            cluster,
+        )
         return threading.Thread(target=run, args=arguments)
 
     def run() -> None:
+        grid = described._config.gridDimX
         if launch.cooperative:
             copies = enumerate(function.copies(grid))
             threads = [blocks(copy, number, number + 1) for number, copy in copies]

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 _MOST_MET = 64
 """Sizes of earlier calls that a pool knows, at most."""
+_OWN_AFTER = 4
+"""Calls after which a size gets an instance of its own. Making one takes about as long as writing the words
+of as many other sizes."""
 
 
 class SizedInstances:
@@ -29,8 +32,9 @@ class SizedInstances:
         self._make, self._most = make, most
         self.free: list[SizedInstance] = []
         """The instances that no call uses now; the one that was used last is the last."""
-        self._met: dict[int, ndarray[Any, Any]] = {}
-        """The sizes of earlier calls by their identities, if there may be several instances."""
+        self._met: dict[int, tuple[ndarray[Any, Any], int]] = {}
+        """The sizes of earlier calls by their identities, and how often each had no instance of its own, if
+        there may be several instances."""
 
     def take(self, values: ndarray[Any, Any]) -> SizedInstance | None:
         """Return an instance for sizes, which the caller adds to `free` afterwards.
@@ -53,21 +57,26 @@ class SizedInstances:
         return instance
 
     def _kept(self, values: ndarray[Any, Any]) -> SizedInstance | None:
-        """Return the instance of a size. A size that comes again may get a new one. Others get one that is
+        """Return the instance of a size. A size that comes often may get a new one. Others get one that is
         free. None: all are in use."""
-        comes_again = id(values) in self._met
-        if not comes_again:
-            self._met[id(values)] = values
-            while len(self._met) > _MOST_MET:
-                self._met.pop(next(iter(self._met)), None)
         try:
             # Another thread may take one meanwhile. Any instance will do.
             for place in range(len(self.free)):
                 if self.free[place].values is values:
                     return self.free.pop(place)
-            if comes_again and 0 < len(self.free) < self._most:
+            _, count = self._met.get(id(values), (values, 0))
+            self._met[id(values)] = values, count + 1
+            while len(self._met) > _MOST_MET:
+                self._met.pop(next(iter(self._met)), None)
+            rare = [place for place in range(len(self.free)) if not self._is_often(self.free[place].values)]
+            if rare and not self._is_often(values):
+                return self.free.pop(rare[-1])
+            if 0 < len(self.free) < self._most and not rare[1:]:
                 return self._make()
-            # A size that is new replaces the last one, because those that came again are before it.
-            return self.free.pop(0 if comes_again else -1)
+            return self.free.pop(rare[-1] if rare else 0)
         except IndexError:
             return None
+
+    def _is_often(self, values: ndarray[Any, Any] | None) -> bool:
+        """Return whether a size has come often without an instance of its own."""
+        return self._met.get(id(values), (values, 0))[1] >= _OWN_AFTER

@@ -102,7 +102,7 @@ class CudaExecutable:
     """
 
     sized_instances = 4
-    """Another size adds 1.2 to 1.8 ms to the 1.7 ms of BERT-base: 132 launches get other grids (H100)."""
+    """Another size adds 0.5 to 1.1 ms to the 1.6 ms of BERT-base, and a new instance takes 3 ms (H100)."""
 
     def __init__(self, parts: CudaParts, device_index: int = 0) -> None:
         self.device, self.parts = device(device_index), parts
@@ -307,8 +307,7 @@ class CudaInstance:
         gains = job.gains.copy()
         for number, (_, other) in self._others.items():
             gains[number] = other.gains[0]
-        # The first launch follows the last, because dispatches are often repeated.
-        following = np.roll(gains, -1)
+        following = gains[job.form.following]
         job.let_next_begin(following)
         for number, (_, other) in self._others.items():
             other.let_next_begin(following[number : number + 1])

@@ -7,7 +7,7 @@ known bucket costs the host little more than the launches themselves.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
@@ -144,6 +144,18 @@ class JobForm:
         for _, own in self.maps:
             numbers += [each for each in own if type(each) is not int and is_traced(each)]
         of_maps = np.array(placed, np.intp).reshape(len(placed), 3)
+        kinds_of = of_maps[:, 0].tolist()
+        self.map_firsts = [kinds_of.index(kind) for kind in range(len(self.maps))]
+        """The place in `map_kinds` of each tensor map."""
+        own_divisors = dict[int, int]()
+        # Equal expressions are one object.
+        self._divisor_kinds = np.array(
+            [own_divisors.setdefault(id(each), len(own_divisors)) for each in divisors], np.intp
+        )
+        self._divisor_firsts = np.unique(self._divisor_kinds, return_index=True)[1]
+        self.following = np.roll(np.arange(len(launches)), -1)
+        """The number of the launch after each one. Dispatches are often repeated, so the last is followed by
+        the first."""
         self.map_kinds, self.map_words, self.map_bases = of_maps.T
         """For each tensor map of a launch its number, its first word, and the access that it follows."""
         self.map_places = self.map_words[:, None] + np.arange(MAP_BYTES // _WORD)
@@ -174,7 +186,8 @@ class JobForm:
         words_at, divisors_at, facts_at, offsets_at = self._places
         words[words_at] = values[:own]
         found = values[own:divisors]
-        words[divisors_at], words[divisors_at + 1] = found, magics(found)
+        words[divisors_at] = found
+        words[divisors_at + 1] = magics(found[self._divisor_firsts])[self._divisor_kinds]
         for place, word in self._shares:
             words[place : place + 1].view(np.float64)[0] = 1.0 / words[word]
         facts.reshape(-1)[facts_at] = values[divisors:of_facts]
@@ -202,7 +215,7 @@ class CudaJob:
         self._facts, self._offsets = form.facts.copy(), form.offsets.copy()
         count = len(form.launches)
         self._configs = [LaunchConfig() for _ in range(count)]
-        self._launched: np.ndarray[Any, Any] = np.full((count, 2), -1, np.int64)
+        self._grids = self._launched_shared = np.full(count, -1, np.int64)
         """The blocks and the bytes of shared memory of the launchers."""
         self.launchers: list[Callable[[], None]] = [_nothing] * count
         self._stream: int | None = None
@@ -298,12 +311,16 @@ class CudaJob:
                 if known is None or known.size < size:
                     known = self._counters[number] = self._owner.allocate(size)
                     self._words[word] = known.address
-        wanted = np.stack([facts[:, _GRID], self._shared], axis=1)
+        grids, shared = facts[:, _GRID], self._shared
         changed = list(range(len(form.launches)))
         if stream == self._stream:
-            changed = np.flatnonzero((wanted != self._launched).any(axis=1)).tolist()
+            others, configs = np.flatnonzero(grids != self._grids), self._configs
+            for number, grid in zip(others.tolist(), grids[others].tolist(), strict=True):
+                configs[number].set_blocks(grid)
+            changed = np.flatnonzero(shared != self._launched_shared).tolist()
+        self._stream = None  # Until all launchers are made.
         for number in changed:
-            launch, (grid, shared_bytes) = form.launches[number], wanted[number].tolist()
+            launch, grid, shared_bytes = form.launches[number], int(grids[number]), int(shared[number])
             function = self._owner.function(launch.cubin.code, shared_bytes)
             address = self._address + _WORD * form.begins[number]
             early = bool(form.early[number])
@@ -316,7 +333,7 @@ class CudaJob:
                 early,
                 self._configs[number],
             )
-        self._launched, self._stream = wanted, stream
+        self._grids, self._launched_shared, self._stream = grids.copy(), shared, stream
 
 
 class _EncodedMaps:
@@ -330,6 +347,7 @@ class _EncodedMaps:
         self._form, self._values = form, list[int]()
         count = len(form.maps)
         self._maps = list[TensorMap | None]([None] * count)
+        self._numbers = list[list[int] | None]([None] * count)
         self._rows: IntegerArray = np.zeros((count, MAP_BYTES // _WORD), np.int64)
         self._offsets: IntegerArray = np.zeros(count, np.int64)
         self._new = set(range(count))
@@ -342,8 +360,8 @@ class _EncodedMaps:
         rest, self._values = iter(values), values
         for number, (map, own) in enumerate(self._form.maps):
             numbers = [next(rest) if type(each) is not int and is_traced(each) else each for each in own]
-            sized = map.with_numbers(numbers)
-            if sized != self._maps[number]:
+            if numbers != self._numbers[number]:
+                self._numbers[number], sized = numbers, map.with_numbers(numbers)
                 self._maps[number] = sized
                 self._offsets[number] = sized.offset
                 self._new.add(number)
@@ -362,11 +380,12 @@ class _EncodedMaps:
         form = self._form
         addresses = bases[form.map_bases] + self._offsets[form.map_kinds]
         if self._new:
-            used = np.arange(len(addresses))
+            every: Iterable[tuple[int, int]] = enumerate(form.map_firsts)
             if len(failed):
-                used = used[~np.isin(form.owners[form.map_bases], failed)]
-            kinds, firsts = np.unique(form.map_kinds[used], return_index=True)
-            for number, first in zip(kinds.tolist(), used[firsts].tolist(), strict=True):
+                used = np.flatnonzero(~np.isin(form.owners[form.map_bases], failed))
+                kinds, firsts = np.unique(form.map_kinds[used], return_index=True)
+                every = zip(kinds.tolist(), used[firsts].tolist(), strict=True)
+            for number, first in every:
                 map = self._maps[number]
                 if number in self._new and map is not None:
                     self._rows[number] = _encoding(map, int(addresses[first]))

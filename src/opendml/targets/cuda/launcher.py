@@ -49,6 +49,10 @@ class LaunchConfig:
         config.sharedMemBytes, config.hStream = shared_bytes, driver_module().CUstream(stream)
         return config
 
+    def set_blocks(self, count: int) -> None:
+        """Change the blocks along x of a launch that is described."""
+        self._config.gridDimX = count
+
 
 def launcher(
     function: Any,
