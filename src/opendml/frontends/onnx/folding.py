@@ -74,6 +74,11 @@ def _gather(node: OnnxNode, content: Array, indices: Array) -> Array:
     return np.asarray(np.take(content, indices, node.attribute("axis")), content.dtype)
 
 
+def _negative(node: OnnxNode, content: Array) -> Array | None:
+    is_plain = content.dtype.isbuiltin == 1 and content.dtype.kind in "if"
+    return np.asarray(np.negative(content)) if is_plain else None
+
+
 def _not(node: OnnxNode, content: Array) -> Array:
     return np.asarray(np.logical_not(content))
 
@@ -136,6 +141,7 @@ _FOLDS: dict[str, Callable[..., Array | None]] = {
     "ConstantOfShape": _constant_of_sizes,
     "Equal": _equal,
     "Gather": _gather,
+    "Neg": _negative,
     "Not": _not,
     "Reshape": _reshape,
     "Size": _size,
