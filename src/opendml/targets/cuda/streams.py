@@ -51,6 +51,13 @@ class InFlight:
             event = check(driver.cuEventCreate(flags), "creating an event")
             check(driver.cuEventRecord(event, driver.CUstream(stream)), "recording an event")
             self._pending.append((event, objects))
-            while self._pending and driver.cuEventQuery(self._pending[0][0])[0].value == 0:
-                done, _ = self._pending.popleft()
-                driver.cuEventDestroy(done)
+            while self._pending:
+                # Another thread may take the next one meanwhile. So each is taken before it is asked for.
+                try:
+                    first = self._pending.popleft()
+                except IndexError:
+                    return
+                if driver.cuEventQuery(first[0])[0].value != 0:
+                    self._pending.appendleft(first)
+                    return
+                driver.cuEventDestroy(first[0])
