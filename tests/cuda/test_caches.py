@@ -250,6 +250,23 @@ def test_a_state_keeps_its_rows_on_the_device(library: str) -> None:
     assert state.length == other.length - 1 == wanted.shape[1]
 
 
+def test_a_state_that_begins_with_one_row_grows_in_place() -> None:
+    """A cache of one row has plain sizes, but the strides of its buffer."""
+    graph = dml.Graph()
+    past = graph.input("past", dml.FLOAT32, [1, 2, "length", SIZE])
+    new = graph.input("new", dml.FLOAT32, [1, 2, "count", SIZE])
+    keys = dml.join([past, new], axis=2)
+    total = dml.reduce(keys * 2.0, function="SUM", axes=[2])
+    state = graph.compile({"present": keys, "total": total}, device="cuda").state()
+    count = 0
+    for step in (1, 17, 1, 5):
+        rows = np.full((1, 2, step, SIZE), 1, np.float32)
+        given = {"new": rows} if count else {"past": rows[:, :, :1], "new": rows}
+        count += step + (0 if count else 1)
+        assert (state.run(given)["total"] == 2 * count).all()
+        assert state["past"].to_host().shape == (1, 2, count, SIZE)
+
+
 def test_other_outputs_of_a_state_are_copied() -> None:
     state = cached(joined=False).state()
     state.run({"past": rows(2, 1), "new": rows(1, 2)})

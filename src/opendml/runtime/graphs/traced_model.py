@@ -98,8 +98,11 @@ class Plan:
         self.refused = refused
         self.guards = list(guards)
         layouts = (*work.inputs, *work.outputs)
+        # A cache of one row has plain sizes, but its strides follow from the capacity.
         found = [
-            (number, layout) for number, layout in enumerate(layouts) if any(map(is_traced, layout.sizes))
+            (number, layout)
+            for number, layout in enumerate(layouts)
+            if any(map(is_traced, (*layout.sizes, *layout.strides)))
         ]
         self._traced = [(number, layout.type, len(layout.sizes)) for number, layout in found]
         traced = [layout for _, layout in found]
