@@ -194,6 +194,60 @@ def test_a_stored_plan_serves_tensors_that_are_not_aligned(is_traced: bool, work
         run(28)
 
 
+def test_a_mean_over_an_open_axis_is_right_for_tensors_that_are_not_aligned(work: Work) -> None:
+    """Its kernel divides by a size."""
+
+    def run() -> list[bytes]:
+        graph = dml.Graph()
+        x = graph.input("x", dml.FLOAT32, [3, "length", 8])
+        mean = dml.reduce(x, function="AVERAGE", axes=[1])
+        named, found = graph.compile({"y": dml.activation_tanh(x - mean)}, "cuda"), list[bytes]()
+        for size in (24, 28, 21):
+            room = np.zeros(3 * size * 8 + 1, np.float32)
+            values = room[1:].reshape(3, size, 8)
+            values[:] = np.random.default_rng(size).standard_normal(values.shape)
+            y = np.zeros_like(values)
+            named.run({"x": FakeArray(values)}, {"y": FakeArray(y)})
+            np.testing.assert_allclose(y, np.tanh(values - values.mean(1, keepdims=True)), 1e-4, 1e-5)
+            found.append(y.tobytes())
+        return found
+
+    expected, _ = work.of(run)
+    assert work.of(run)[0] == expected
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_floats_that_follow_from_sizes_are_stored(padding: str, work: Work) -> None:
+    """Some of them are in code, whose plan serves the sizes from which they follow alone."""
+    node = onnx.helper.make_node(
+        "GridSample", ["x", "grid"], ["y"], mode="cubic", padding_mode=padding, align_corners=1
+    )
+    x, grid, y = (
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, sizes)
+        for name, sizes in (("x", [2, 1, "n", 5]), ("grid", [2, 1, "n", 2]), ("y", [2, 1, 1, "n"]))
+    )
+    graph = onnx.helper.make_graph([node], "sampled", [x, grid], [y])
+    opsets = [onnx.helper.make_opsetid("", 20)]
+    source = onnx.helper.make_model(graph, ir_version=9, opset_imports=opsets).SerializeToString()
+
+    def run(*sizes: int, device: str = "cuda") -> list[Array]:
+        loaded, found = dml.onnx.load(source, device), list[Array]()
+        for size in sizes:
+            random = np.random.default_rng(size)
+            values = random.standard_normal((2, 1, size, 5), np.float32)
+            places = random.uniform(-1.5, 1.5, (2, 1, size, 2)).astype(np.float32)
+            found.append(loaded(values, places)["y"])
+        return found
+
+    sizes = 3, 17, 2, 5, 24
+    wanted = run(*sizes, device="cpu")
+    for _ in range(2):
+        found, counts = work.of(lambda: run(*sizes))
+        for result, expected in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(result, expected, 1e-4, 1e-4)
+    assert counts == NOTHING
+
+
 TEXT = """
 <ir_version: 8, opset_import: ["" : 17]>
 g (float[n, 16] x) => (float[n, 8] y, bool[n, 8] positive) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,7 @@ from opendml.compiler.stored_kernels import (
     program_to_json,
 )
 from opendml.program.program import Program
-from opendml.program.sizes import is_traced
+from opendml.program.sizes import TracedFloat, TracedWord, is_traced
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
@@ -43,6 +44,9 @@ from opendml.targets.cuda.traced_launches import TracedLaunches
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned
 
+_FLOAT = "<d"
+"""The format of the bits of floats that follow from sizes."""
+_FLOAT_MARK = "f"
 Scheduler = Callable[[Kernel, CudaMachine, Sequence[int]], CudaLaunch]
 """The function that finds the launch of a kernel."""
 
@@ -239,30 +243,36 @@ class _KernelsHere:
         scheduler: finds the launches of kernels alone.
 
     Attributes:
-        numbers: the traced numbers of the kernels.
+        numbers: the traced numbers of the kernels. Those of floats are their bits.
     """
 
     def __init__(
         self, kernels: Sequence[tuple[Kernel, int]], machine: CudaMachine, scheduler: Scheduler
     ) -> None:
         self._kernels, self._machine, self._scheduler = kernels, machine, scheduler
-        self.numbers = list[int]()
+        self.numbers, self._originals = list[int](), list[Any]()
         self._places = list[list[int]]()
         """For each kernel, the places of its traced numbers in `numbers`."""
         places = dict[int, int]()
         for kernel, _ in kernels:
-            found = numbers_in(kernel)
+            found: list[Any] = numbers_in(kernel)
             for each in found:
                 # Equal expressions are one object. Comparing them would guard their values.
                 if places.setdefault(id(each), len(self.numbers)) == len(self.numbers):
-                    self.numbers.append(each)
+                    self._originals.append(each)
+                    self.numbers.append(TracedWord(each, _FLOAT) if type(each) is TracedFloat else each)
             self._places.append([places[id(each)] for each in found])
 
     def scheduled(self, number: int, alignments: Sequence[int], values: Sequence[int] = ()) -> CudaLaunch:
         """Return a launch as `launch` does, without its code."""
         (kernel, count), places = self._kernels[number], self._places[number]
         if places:
-            kernel = with_numbers(kernel, [values[place] for place in places])
+            floats = [type(self._originals[place]) is TracedFloat for place in places]
+            given = zip(places, floats, strict=True)
+            numbers: list[Any] = [
+                _float_of(values[each]) if is_float else values[each] for each, is_float in given
+            ]
+            kernel = with_numbers(kernel, numbers)
         if count > 1:
             return launch_of_group(kernel, count, self._machine, alignments)
         return self._scheduler(kernel, self._machine, alignments)
@@ -273,8 +283,12 @@ class _KernelsHere:
         return _planned([(launch, tuple(alignments))], self._machine)[0]
 
     def to_json(self) -> str:
-        """See OtherLaunches. Traced numbers are the texts of their places in `numbers`."""
-        places = {id(each): str(place) for place, each in enumerate(self.numbers)}
+        """See OtherLaunches. Traced numbers are the texts of their places in `numbers`, with a mark of
+        floats."""
+        places = {
+            id(each): f"{_FLOAT_MARK if type(each) is TracedFloat else ''}{place}"
+            for place, each in enumerate(self._originals)
+        }
         program = KernelProgram(tuple([kernel for kernel, _ in self._kernels]), 0, 0, 0)
         data = kernels_to_json(program, lambda each: places.get(id(each), each))
         return json.dumps([data, [count for _, count in self._kernels]], separators=(",", ":"))
@@ -283,8 +297,21 @@ class _KernelsHere:
 def kernels_from_text(text: str, values: Sequence[int], machine: CudaMachine) -> _KernelsHere:
     """Return the kernels that `_KernelsHere.to_json` has made JSON of, for values of their numbers."""
     data, counts = json.loads(text)
-    kernels = kernels_from_json(data, lambda each: values[int(each)] if isinstance(each, str) else each)
+
+    def number(each: Any) -> Any:
+        if not isinstance(each, str):
+            return each
+        value = values[int(each.removeprefix(_FLOAT_MARK))]
+        return _float_of(value) if each.startswith(_FLOAT_MARK) else value
+
+    kernels = kernels_from_json(data, number)
     return _KernelsHere(list(zip(kernels.kernels, counts, strict=True)), machine, schedule)
+
+
+def _float_of(bits: int) -> float:
+    """Return the float of bits in the format of `_FLOAT`."""
+    (value,) = struct.unpack(_FLOAT, bits.to_bytes(8, "little", signed=True))
+    return float(value)
 
 
 def _is_computed(kernel: Kernel, machine: CudaMachine) -> bool:
