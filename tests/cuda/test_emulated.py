@@ -251,7 +251,7 @@ def _modes_and_words(instance: CudaInstance) -> list[tuple[CudaMode, int]]:
         job, at = instance._job, number
         if number in instance._others:
             job, at = instance._others[number][1], 0
-        word = job._words[job.form.next_words[job.form.next_owners.index(at)]]
+        word = job._words[job.form.next_words[job.form.owners.tolist().index(at)]]
         found.append((CudaMode(job.form.launches[at].mode), int(word)))
     return found
 

@@ -27,7 +27,7 @@ from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.targets.cuda import job, kernel_source, planning, tensor_map
+from opendml.targets.cuda import encoded_maps, job, kernel_source, planning, tensor_map
 from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.kernel_source import file_text, printed
 from opendml.targets.cuda.launch import CudaLaunch
@@ -440,7 +440,7 @@ class MapDriver:
 def placed_job(monkeypatch: pytest.MonkeyPatch, fake: MapDriver) -> job.CudaJob:
     """Return a job of a product, whose operands have tensor maps."""
     monkeypatch.setattr(tensor_map, "driver_module", lambda: fake)
-    monkeypatch.setattr(job, "_checked_maps", set())
+    monkeypatch.setattr(encoded_maps, "_checked_maps", set())
     monkeypatch.setattr(planning, "cubins_of", lambda patterns, _: [Cubin("", b"")] * len(patterns))
     launch = launch_in(WARPGROUP_TILES[0], half_product((512, 256, 128)))
     planned = planning._planned([(launch, (16, 16, 16))], MACHINE)
@@ -454,7 +454,7 @@ def test_maps_are_encoded_once_and_then_follow_their_tensors(monkeypatch: pytest
     made = placed_job(monkeypatch, fake)
     for address in (4096, 8192, 8192):
         assert made.place(np.array([address, 2 * address, 3 * address, 0])) == []
-        assert made._words[made.form.map_words].tolist() == [address, 2 * address]
+        assert made._words[made.form.maps.words].tolist() == [address, 2 * address]
     a, _, b = fake.encoded  # The second one checks where the address is.
     assert a[:7] == ("float16", 2, 4096, [128, 512], [256], [64, WARPGROUP_TILES[0].rows], [1, 1])
     assert b[2] == 8192

@@ -26,7 +26,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from opendml.targets.cuda import driver, executable, job, planning, stored_plan
+from opendml.targets.cuda import driver, encoded_maps, executable, job, planning, stored_plan
 from opendml.targets.cuda.attention_source import products_of_attention
 from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.expression import TYPES
@@ -70,7 +70,7 @@ def emulated() -> Iterator[None]:
         mock.patch.object(planning, "cubins_of", device.libraries_of),
         mock.patch.object(stored_plan, "cubins_of_keys", device.libraries_of_keys),
         mock.patch.object(job, "launcher", _launcher),
-        mock.patch.object(job, "encoded", _encoded),
+        mock.patch.object(encoded_maps, "encoded", _encoded),
         mock.patch.object(executable, "scratch", _scratch),
     ):
         yield

@@ -17,7 +17,8 @@ from opendml.compiler.memory import aligned
 from opendml.late_dataclass import dataclass
 from opendml.targets.arenas import Arenas, DeviceCopies
 from opendml.targets.cuda.driver import device
-from opendml.targets.cuda.job import Accesses, CudaJob, IntegerArray, JobForm
+from opendml.targets.cuda.encoded_maps import IntegerArray
+from opendml.targets.cuda.job import Accesses, CudaJob, JobForm
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.planned_launch import PlannedLaunch
 from opendml.targets.kept import Kept, KeptConstants

@@ -7,20 +7,19 @@ known bucket costs the host little more than the launches themselves.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from opendml.errors import Unsupported
 from opendml.program.sizes import is_traced
 from opendml.targets.cuda.driver import CudaDevice
+from opendml.targets.cuda.encoded_maps import EncodedMaps, IntegerArray, MapForm
 from opendml.targets.cuda.launcher import LaunchConfig, launcher
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.memory import Memory
 from opendml.targets.cuda.planned_launch import VECTOR_BYTES, PlannedLaunch, alignment_of
-from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, encoded
 from opendml.targets.memory import address_of, aligned_bytes
 
 _WORD = struct.calcsize("<q")
@@ -32,13 +31,55 @@ beside the kernel before, and crowd on the multiprocessors that are free first. 
 convolution with 80 blocks took 24.3 us rather than 18.7, and those with 98 gained 0.8 us (H100)."""
 _GRID, _SHARED, _COUNTERS, _SCRATCH = range(4)
 """The columns of the facts of launches."""
-_FURTHER = 1 << 12
-"""Bytes from an address to another one, for which a tensor map is encoded too."""
-_checked_maps = set[type[TensorMap]]()
-"""The kinds of tensor maps whose encodings were checked."""
-IntegerArray = np.ndarray[Any, np.dtype[np.int64]]
 Accesses = Sequence[tuple[int | None, int]]
 """The buffers and the offsets of the accesses of a kernel."""
+_Place = tuple[int, int]
+"""A place that takes the value of a traced number, and this number."""
+
+
+class AccessTable(NamedTuple):
+    """The accesses of all kernels of a job, as columns.
+
+    Attributes:
+        words: the words that take their addresses.
+        buffers: the buffers in which they are. Those in none have the number of buffers.
+        offsets: their offsets in these. Traced ones are 0.
+        masks: the bits of their addresses that must be 0.
+        launches: the numbers of their launches.
+    """
+
+    words: IntegerArray
+    buffers: IntegerArray
+    offsets: IntegerArray
+    masks: IntegerArray
+    launches: IntegerArray
+
+
+class _PlacedLaunch(NamedTuple):
+    """A launch with the places of its kernels in a job.
+
+    Attributes:
+        launch: the launch.
+        traced: the places of the traced numbers among its numbers.
+        plain: its numbers, with 0 or 1 in place of traced ones.
+        accesses: the accesses of each kernel.
+        kernels: for each kernel, the first word of its parameters, and the number of its first access.
+        first_fact: the place of the first fact among the numbers, behind words and divisors.
+    """
+
+    launch: PlannedLaunch
+    traced: Sequence[int]
+    plain: Sequence[int]
+    accesses: Sequence[Accesses]
+    kernels: Sequence[tuple[int, int]]
+    first_fact: int
+
+
+class _Written(NamedTuple):
+    """The places that take some of the values of the sizes, and these values among all."""
+
+    places: np.ndarray[Any, np.dtype[np.intp]]
+    values: slice
 
 
 class JobForm:
@@ -52,6 +93,18 @@ class JobForm:
 
     Attributes:
         sizes: the traced numbers, in the order in which `CudaJob.resize` takes their values.
+        template: the words of the job. Addresses and traced numbers are missing.
+        begins: for each launch, the first word of the parameters of its first kernel.
+        facts: for each launch, its facts in the columns `_GRID` to `_SCRATCH`. Traced ones are missing.
+        kernels: for each launch, the number of its kernels.
+        early: for each launch, whether it may begin before the one before it has ended.
+        may_gain: for each launch, whether it gains from that with some grids.
+        accesses: the accesses of all kernels.
+        maps: the tensor maps of all kernels.
+        owners: for each kernel, the number of its launch.
+        next_words: for each kernel, the word that lets the next launch begin.
+        counters: the number of the launch of each kernel that has counters, and the word for their address.
+        scratch: the words for the address of the scratch memory.
     """
 
     def __init__(
@@ -62,140 +115,134 @@ class JobForm:
         machine: CudaMachine,
     ) -> None:
         self.launches, self.machine, self.buffers = launches, machine, buffers
-        words, divisors, facts, offsets, numbers = (list[int]() for _ in range(5))
-        self._words_at, self._divisors_at, self._facts_at, self._offsets_at = (list[int]() for _ in range(4))
-        self._shares = list[tuple[int, int]]()
-        """The places of numbers that are one over a traced word, and of these words."""
-        kinds, placed = dict[Hashable, int](), list[tuple[int, int, int]]()
-        self.maps = list[tuple[TensorMap, tuple[int, ...]]]()
-        """The tensor maps, each with its numbers. Launches of equal layers share them."""
-        contents, begins, end = list[bytes](), list[int](), 0
-        bases, base_buffers, base_offsets, masks, owners = (list[int]() for _ in range(5))
-        next_words, self.next_owners = list[int](), list[int]()
-        self.counters, self.scratch = list[tuple[int, int]](), list[int]()
-        table = list[list[int]]()
-        for number, (launch, of) in enumerate(zip(launches, accesses, strict=True)):
-            layout = launch.layout
-            plain = [0 if type(each) is not int and is_traced(each) else each for each in launch.numbers]
-            first_fact = layout.words + layout.divisors
-            traced = [at for at, each in enumerate(launch.numbers) if each is not plain[at]]
-            for at in traced:
-                if layout.words <= at < first_fact:
-                    plain[at] = 1  # It has no magic numbers if it is 0.
-            if layout.share is not None and layout.share in traced:
-                plain[layout.share] = 1
-            content = layout.pack(plain)
-            begins.append(end)
-            table.append(plain[first_fact : first_fact + 4])
-            for place, of_kernel in enumerate(of):
-                begin = end + place * (len(content) // _WORD)
-                contents.append(content)
-                for at in traced:
-                    value = launch.numbers[at]
-                    if at < layout.words:
-                        words.append(value)
-                        self._words_at.append(begin + at)
-                    elif at < first_fact:
-                        divisors.append(value)
-                        self._divisors_at.append(begin + 2 * at - layout.words)
-                if layout.share is not None and layout.share in traced:
-                    behind = begin + layout.words + 2 * layout.divisors
-                    self._shares.append((behind, begin + layout.share))
-                first_base = len(bases)
-                for at, ((buffer, offset), alignment) in enumerate(
-                    zip(of_kernel, launch.alignments, strict=True)
-                ):
-                    is_open = type(offset) is not int and is_traced(offset)
-                    if is_open:
-                        offsets.append(offset)
-                        self._offsets_at.append(len(bases))
-                    bases.append(begin + at)
-                    base_buffers.append(buffers if buffer is None else buffer)
-                    base_offsets.append(0 if is_open else _signed(offset))
-                    masks.append(0 if buffer is None else alignment - 1)
-                    owners.append(number)
-                next_words.append(begin + layout.lets_next_begin)
-                self.next_owners.append(number)
-                if layout.counters is not None:
-                    self.counters.append((number, begin + layout.counters))
-                if layout.scratch is not None:
-                    self.scratch.append(begin + layout.scratch)
-                rest = launch.numbers[first_fact + 4 :]
-                for place_of_map, tensor in enumerate(launch.maps):
-                    own, rest = rest[: len(tensor.numbers)], rest[len(tensor.numbers) :]
-                    # Equal expressions are one object. Comparing them would guard their values.
-                    key = (
-                        repr(tensor.to_json()),
-                        *[each if type(each) is int else (id(each),) for each in own],
-                    )
-                    kind = kinds.setdefault(key, len(self.maps))
-                    if kind == len(self.maps):
-                        self.maps.append((tensor, own))
-                    word = begin + layout.map_offset(place_of_map) // _WORD
-                    placed.append((kind, word, first_base + tensor.access))
-            for at in range(4):
-                if first_fact + at in traced:
-                    facts.append(launch.numbers[first_fact + at])
-                    self._facts_at.append(4 * number + at)
-            end += len(of) * len(content) // _WORD
-            gap = -end % _UNIT
-            contents.append(bytes(_WORD * gap))
-            end += gap
-        for _, own in self.maps:
-            numbers += [each for each in own if type(each) is not int and is_traced(each)]
-        of_maps = np.array(placed, np.intp).reshape(len(placed), 3)
-        kinds_of = of_maps[:, 0].tolist()
-        self.map_firsts = [kinds_of.index(kind) for kind in range(len(self.maps))]
-        """The place in `map_kinds` of each tensor map."""
-        own_divisors = dict[int, int]()
-        # Equal expressions are one object.
-        self._divisor_kinds = np.array(
-            [own_divisors.setdefault(id(each), len(own_divisors)) for each in divisors], np.intp
-        )
-        self._divisor_firsts = np.unique(self._divisor_kinds, return_index=True)[1]
-        self.following = np.roll(np.arange(len(launches)), -1)
-        """The number of the launch after each one. Dispatches are often repeated, so the last is followed by
-        the first."""
-        self.map_kinds, self.map_words, self.map_bases = of_maps.T
-        """For each tensor map of a launch its number, its first word, and the access that it follows."""
-        self.map_places = self.map_words[:, None] + np.arange(MAP_BYTES // _WORD)
-        groups = words, divisors, facts, offsets, numbers
-        self.sizes = [*chain.from_iterable(groups)]
-        self._ends = list(accumulate(map(len, groups)))
-        self.template = np.frombuffer(b"".join(contents), np.int64)
-        self.begins = begins
-        self.facts = np.array(table, np.int64).reshape(len(table), 4)
-        self.bases, self.base_buffers = np.array(bases, np.intp), np.array(base_buffers, np.intp)
-        self.offsets, self.masks = np.array(base_offsets, np.int64), np.array(masks, np.int64)
-        self.owners, self.next_words = np.array(owners, np.intp), np.array(next_words, np.intp)
-        self._places = [
-            np.array(each, np.intp)
-            for each in (self._words_at, self._divisors_at, self._facts_at, self._offsets_at)
-        ]
+        placed, self.template = _placed(launches, accesses)
+        self.begins = [each.kernels[0][0] for each in placed]
+        facts = [each.plain[each.first_fact : each.first_fact + 4] for each in placed]
+        self.facts = np.array(facts, np.int64).reshape(-1, 4)
         self.kernels = np.array([each.kernels for each in launches], np.int64)
         # CUDA does not define early launches whose blocks must all run at once.
         early = [machine.launches_early and not each.cooperative for each in launches]
         self.early = np.array(early, np.bool_)
         self.may_gain = self.early & np.array([each.gains_early for each in launches], np.bool_)
+        self.accesses = _access_table(placed, buffers)
+        self.maps = MapForm(zip(launches, (each.kernels for each in placed), strict=True))
+        kernels = [
+            (number, begin, each.launch.layout)
+            for number, each in enumerate(placed)
+            for begin, _ in each.kernels
+        ]
+        self.owners = np.array([number for number, _, _ in kernels], np.intp)
+        self.next_words = np.array([begin + layout.lets_next_begin for _, begin, layout in kernels], np.intp)
+        self.counters = [
+            (number, begin + layout.counters)
+            for number, begin, layout in kernels
+            if layout.counters is not None
+        ]
+        self.scratch = [begin + layout.scratch for _, begin, layout in kernels if layout.scratch is not None]
+        self.following = np.roll(np.arange(len(launches)), -1)
+        """The number of the launch after each one. Dispatches are often repeated, so the last is followed by
+        the first."""
+        self._set_sizes(placed)
+
+    def _set_sizes(self, placed: Sequence[_PlacedLaunch]) -> None:
+        """Find the traced numbers, and the places that take their values."""
+        words, divisors, facts = list[_Place](), list[_Place](), list[_Place]()
+        self._shares = list[tuple[int, int]]()
+        """The places of numbers that are one over a traced word, and of these words."""
+        for number, each in enumerate(placed):
+            layout, numbers, first_fact = each.launch.layout, each.launch.numbers, each.first_fact
+            for begin, _ in each.kernels:
+                for at in each.traced:
+                    if at < layout.words:
+                        words.append((begin + at, numbers[at]))
+                    elif at < first_fact:
+                        divisors.append((begin + 2 * at - layout.words, numbers[at]))
+                if layout.share is not None and layout.share in each.traced:
+                    behind = begin + layout.words + 2 * layout.divisors
+                    self._shares.append((behind, begin + layout.share))
+            row = 4 * number - first_fact
+            facts += [(row + at, numbers[at]) for at in each.traced if first_fact <= at < first_fact + 4]
+        every = chain.from_iterable(chain.from_iterable(each.accesses) for each in placed)
+        offsets = [
+            (at, each) for at, (_, each) in enumerate(every) if type(each) is not int and is_traced(each)
+        ]
+        groups = words, divisors, facts, offsets
+        self.sizes = [*[number for each in groups for _, number in each], *self.maps.sizes]
+        ends = [*accumulate(map(len, groups), initial=0), len(self.sizes)]
+        *spans, self._map_values = map(slice, ends, ends[1:])
+        self._words, self._divisors, self._facts, self._offsets = (
+            _Written(np.array([place for place, _ in each], np.intp), span)
+            for each, span in zip(groups, spans, strict=True)
+        )
+        kinds = dict[int, int]()
+        # Equal expressions are one object.
+        of_divisors = [kinds.setdefault(id(number), len(kinds)) for _, number in divisors]
+        self._divisor_kinds = np.array(of_divisors, np.intp)
+        self._divisor_firsts = np.unique(self._divisor_kinds, return_index=True)[1]
 
     def write(
         self, values: IntegerArray, words: IntegerArray, facts: IntegerArray, offsets: IntegerArray
     ) -> None:
         """Write values of the sizes, but for those of maps, which `map_values` returns."""
-        own, divisors, of_facts, of_offsets = self._ends[:4]
-        words_at, divisors_at, facts_at, offsets_at = self._places
-        words[words_at] = values[:own]
-        found = values[own:divisors]
-        words[divisors_at] = found
-        words[divisors_at + 1] = magics(found[self._divisor_firsts])[self._divisor_kinds]
+        words[self._words.places] = values[self._words.values]
+        places, divisors = self._divisors.places, values[self._divisors.values]
+        words[places] = divisors
+        words[places + 1] = magics(divisors[self._divisor_firsts])[self._divisor_kinds]
         for place, word in self._shares:
             words[place : place + 1].view(np.float64)[0] = 1.0 / words[word]
-        facts.reshape(-1)[facts_at] = values[divisors:of_facts]
-        offsets[offsets_at] = values[of_facts:of_offsets]
+        facts.reshape(-1)[self._facts.places] = values[self._facts.values]
+        offsets[self._offsets.places] = values[self._offsets.values]
 
     def map_values(self, values: IntegerArray) -> list[int]:
         """Return the values of the traced numbers of maps."""
-        return values[self._ends[3] : self._ends[4]].tolist()  # type: ignore[no-any-return]
+        return values[self._map_values].tolist()  # type: ignore[no-any-return]
+
+
+def _placed(
+    launches: Sequence[PlannedLaunch], accesses: Sequence[Sequence[Accesses]]
+) -> tuple[list[_PlacedLaunch], IntegerArray]:
+    """Place the parameters of launches one after another, and return their words too."""
+    placed, contents, end, first_access = list[_PlacedLaunch](), list[bytes](), 0, 0
+    for launch, own in zip(launches, accesses, strict=True):
+        traced = [at for at, each in enumerate(launch.numbers) if type(each) is not int and is_traced(each)]
+        plain = _plain_numbers(launch, traced)
+        content = launch.layout.pack(plain)
+        size, width = len(content) // _WORD, len(launch.alignments)
+        kernels = [(end + size * each, first_access + width * each) for each in range(len(own))]
+        first_fact = launch.layout.words + launch.layout.divisors
+        placed.append(_PlacedLaunch(launch, traced, plain, own, kernels, first_fact))
+        gap = -size * len(own) % _UNIT
+        contents += [content * len(own), bytes(_WORD * gap)]
+        end += size * len(own) + gap
+        first_access += width * len(own)
+    return placed, np.frombuffer(b"".join(contents), np.int64)
+
+
+def _plain_numbers(launch: PlannedLaunch, traced: Sequence[int]) -> list[int]:
+    """Return the numbers of a launch with 0 in place of traced ones, or 1 if something is divided by them."""
+    plain, layout = [*launch.numbers], launch.layout
+    for at in traced:
+        is_divisor = layout.words <= at < layout.words + layout.divisors
+        plain[at] = int(is_divisor or at == layout.share)
+    return plain
+
+
+def _access_table(placed: Sequence[_PlacedLaunch], buffers: int) -> AccessTable:
+    """Return the accesses of all kernels."""
+    rows = [
+        (
+            begin + at,
+            buffers if buffer is None else buffer,
+            0 if type(offset) is not int and is_traced(offset) else _signed(offset),
+            0 if buffer is None else alignment - 1,
+            number,
+        )
+        for number, each in enumerate(placed)
+        for (begin, _), own in zip(each.kernels, each.accesses, strict=True)
+        for at, ((buffer, offset), alignment) in enumerate(zip(own, each.launch.alignments, strict=True))
+    ]
+    every = np.fromiter(chain.from_iterable(rows), np.int64)  # Twice as fast as an array of tuples.
+    return AccessTable(*every.reshape(-1, 5).T.copy())
 
 
 class CudaJob:
@@ -212,7 +259,7 @@ class CudaJob:
         self._words = self._content.view(np.int64)
         self._words[:] = form.template
         self._address = address_of(self._content)
-        self._facts, self._offsets = form.facts.copy(), form.offsets.copy()
+        self._facts, self._offsets = form.facts.copy(), form.accesses.offsets.copy()
         count = len(form.launches)
         self._configs = [LaunchConfig() for _ in range(count)]
         self._grids = self._launched_shared = np.full(count, -1, np.int64)
@@ -220,7 +267,7 @@ class CudaJob:
         self.launchers: list[Callable[[], None]] = [_nothing] * count
         self._stream: int | None = None
         self._counters: dict[int, Memory] = {}
-        self._maps = _EncodedMaps(form)
+        self._maps = EncodedMaps(form.maps)
         if not form.sizes:
             self._maps.resize([])
             self._decide()
@@ -255,7 +302,7 @@ class CudaJob:
 
     def let_next_begin(self, gains: np.ndarray[Any, Any]) -> None:
         """Tell each launch whether the one after it gains if it is launched early."""
-        self._words[self.form.next_words] = (gains & self.form.early)[self.form.next_owners]
+        self._words[self.form.next_words] = (gains & self.form.early)[self.form.owners]
 
     def place(self, addresses: IntegerArray) -> list[int]:
         """Write the addresses of all accesses, and return the launches that do not serve these.
@@ -263,14 +310,14 @@ class CudaJob:
         Args:
             addresses: those of the buffers, and 0.
         """
-        form = self.form
-        self._bases = bases = addresses[form.base_buffers] + self._offsets
-        unaligned = bases & form.masks
+        accesses = self.form.accesses
+        self._bases = bases = addresses[accesses.buffers] + self._offsets
+        unaligned = bases & accesses.masks
         failed = np.empty(0, np.intp)
         if unaligned.any():
-            failed = np.unique(form.owners[np.flatnonzero(unaligned)])
-        self._words[form.bases] = bases
-        if len(form.maps):
+            failed = np.unique(accesses.launches[np.flatnonzero(unaligned)])
+        self._words[accesses.words] = bases
+        if self.form.maps.maps:
             self._maps.write(self._words, bases, failed)
         return failed.tolist()
 
@@ -278,10 +325,10 @@ class CudaJob:
         """Return the accesses of each kernel of a launch, and their alignments where they are now, in
         bytes."""
         form, launch = self.form, self.form.launches[number]
-        own = np.flatnonzero(form.owners == number).reshape(-1, len(launch.alignments))
+        own = np.flatnonzero(form.accesses.launches == number).reshape(-1, len(launch.alignments))
         buffers = [
             [None if each == form.buffers else each for each in row]
-            for row in form.base_buffers[own].tolist()
+            for row in form.accesses.buffers[own].tolist()
         ]
         offsets = self._offsets[own].tolist()
         bits = np.bitwise_or.reduce(self._bases[own], axis=0).tolist()
@@ -334,80 +381,6 @@ class CudaJob:
                 self._configs[number],
             )
         self._grids, self._launched_shared, self._stream = grids.copy(), shared, stream
-
-
-class _EncodedMaps:
-    """The tensor maps of a job as the driver encodes them.
-
-    Encodings for two addresses differ in the first word alone, which has the address. This is checked once
-    for each kind of map. So the maps of a launch need no call of the driver where only addresses change.
-    """
-
-    def __init__(self, form: JobForm) -> None:
-        self._form, self._values = form, list[int]()
-        count = len(form.maps)
-        self._maps = list[TensorMap | None]([None] * count)
-        self._numbers = list[list[int] | None]([None] * count)
-        self._rows: IntegerArray = np.zeros((count, MAP_BYTES // _WORD), np.int64)
-        self._offsets: IntegerArray = np.zeros(count, np.int64)
-        self._new = set(range(count))
-        """The maps that are not encoded yet."""
-
-    def resize(self, values: list[int]) -> None:
-        """Use other values of the traced numbers."""
-        if values == self._values and None not in self._maps:
-            return
-        rest, self._values = iter(values), values
-        for number, (map, own) in enumerate(self._form.maps):
-            numbers = [next(rest) if type(each) is not int and is_traced(each) else each for each in own]
-            if numbers != self._numbers[number]:
-                self._numbers[number], sized = numbers, map.with_numbers(numbers)
-                self._maps[number] = sized
-                self._offsets[number] = sized.offset
-                self._new.add(number)
-
-    def write(self, words: IntegerArray, bases: IntegerArray, failed: IntegerArray) -> None:
-        """Write all maps.
-
-        Args:
-            words: the words of the job.
-            bases: the addresses of accesses.
-            failed: launches whose maps are not used.
-
-        Raises:
-            DeviceRemoved: the driver does not accept a map.
-        """
-        form = self._form
-        addresses = bases[form.map_bases] + self._offsets[form.map_kinds]
-        if self._new:
-            every: Iterable[tuple[int, int]] = enumerate(form.map_firsts)
-            if len(failed):
-                used = np.flatnonzero(~np.isin(form.owners[form.map_bases], failed))
-                kinds, firsts = np.unique(form.map_kinds[used], return_index=True)
-                every = zip(kinds.tolist(), used[firsts].tolist(), strict=True)
-            for number, first in every:
-                map = self._maps[number]
-                if number in self._new and map is not None:
-                    self._rows[number] = _encoding(map, int(addresses[first]))
-                    self._new.discard(number)
-        words[form.map_places] = self._rows[form.map_kinds]
-        words[form.map_words] = addresses
-
-
-def _encoding(map: TensorMap, address: int) -> IntegerArray:
-    """Return the words of a tensor map, of which the first is the address.
-
-    Raises:
-        Unsupported: the driver writes the address elsewhere.
-    """
-    first: IntegerArray = np.frombuffer(encoded(map, address), np.int64)
-    if type(map) not in _checked_maps:
-        second = np.frombuffer(encoded(map, address + _FURTHER), np.int64)
-        is_first = (first[0], second[0]) == (address, address + _FURTHER)
-        if not is_first or not np.array_equal(first[1:], second[1:]):
-            raise Unsupported("cuda: this driver encodes the addresses of tensor maps in another way")
-        _checked_maps.add(type(map))
-    return first
 
 
 def _nothing() -> None:
