@@ -131,9 +131,9 @@ def _constructed(
     dimensions = {name: Dimension(hints[name], *range) for name, range in ranges}
     with traced._trace.within(dimensions):
         known = Chosen(program._known.launches, plan, dimensions)
-        scheduled = _scheduled(program._kernels, chosen, known=known)
+        scheduled = _scheduled(program.kernels, chosen, known=known)
         with KernelCompiler() as compiler:
-            made = _parts(program._program, program._kernels, None, compiler, scheduled, _ReusableParts())
+            made = _parts(program.program, program.kernels, None, compiler, scheduled, _ReusableParts())
         made.job.words[made.job.positions] = [value_at(size, sizes) for size in made.job.sizes]
         return made.job, value_at(made.job.arena_bytes, sizes)
 

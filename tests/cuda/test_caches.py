@@ -80,7 +80,7 @@ def test_no_kernel_copies_the_cache_onto_itself() -> None:
     copies = [
         [
             kernel
-            for kernel in each.maker.traced._kernels.kernels
+            for kernel in each.maker.traced.kernels.kernels
             if past in {load.buffer for load in kernel.loads}
             and present in {store.buffer for store in kernel.stores}
         ]

@@ -124,7 +124,7 @@ def loaded(kind: str, type: str = "float") -> dml_onnx.OnnxModel:
 
 def cpu_kernels(program: Program) -> KernelProgram:
     """The kernels of a program on the CPU."""
-    return CpuTracedProgram(program, 1)._kernels
+    return CpuTracedProgram(program, 1).kernels
 
 
 def cuda_kernels(program: Program) -> KernelProgram:

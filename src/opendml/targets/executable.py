@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from numpy import ndarray
 
 if TYPE_CHECKING:
+    from opendml.compiler.kernel import KernelProgram
+    from opendml.program.program import Program
     from opendml.targets.arenas import Arenas
     from opendml.targets.kept import Kept
 
@@ -113,6 +115,14 @@ class TracedExecutable(Executable, Protocol):
 
 class TracedProgram(Protocol):
     """A program with traced sizes, as kernels. It is compiled for one bucket of sizes after another."""
+
+    @property
+    def program(self) -> Program:
+        """The program, perhaps without its results."""
+
+    @property
+    def kernels(self) -> KernelProgram:
+        """The kernels into which it is cut."""
 
     @property
     def image_dimensions(self) -> frozenset[str]:

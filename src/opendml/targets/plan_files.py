@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from opendml.across_forks import importing
 from opendml.json_files.compact import compact_json
 from opendml.later import finish
 from opendml.logs import log
+from opendml.targets.executable import TracedProgram
 from opendml.targets.object_cache import plans_are_kept, read_object, write_later, write_object
 
 T = TypeVar("T")
@@ -68,14 +70,15 @@ def _read_plan(key: str, from_json: Callable[[dict[str, Any]], T | None]) -> T |
     return plan
 
 
-def traced_to_json(program: Any, written: Callable[[Any], Any]) -> dict[str, Any] | None:
+def traced_to_json(program: TracedProgram, written: Callable[[Any], Any]) -> dict[str, Any] | None:
     """Return the kernels of a traced program as JSON. None: plans are not kept, or a node has no form in
     JSON."""
     if not plans_are_kept():
         return None
+    with importing:  # A process that finds its plans needs no compiler.
+        from opendml.compiler.stored_kernels import program_to_json
     try:
-        found: dict[str, Any] = program.to_json(written)
+        return program_to_json(program.program, program.kernels, written)
     except TypeError as error:
         log.debug("the kernels of a graph are not kept: %s", error)
         return None
-    return found

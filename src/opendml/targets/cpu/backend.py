@@ -105,8 +105,10 @@ class CpuBackend(HostBackend):
     ) -> TracedProgram:
         """Return the traced program that `stored_traced` has made JSON of."""
         with importing:
+            from opendml.compiler.stored_kernels import program_from_json
             from opendml.targets.cpu.planning import CpuTracedProgram
-        return CpuTracedProgram.from_json(data, read, threads)
+        program, kernels = program_from_json(data, read)
+        return CpuTracedProgram(program, threads, kernels)
 
     def plan(self, program: Program) -> Planned:
         """Return the kernels of a program and their launches."""

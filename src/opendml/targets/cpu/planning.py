@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence
 from copy import copy
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from opendml.compiler.prices import Prices
 from opendml.compiler.recipe import Recipe
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain, with_plain_nodes
-from opendml.compiler.stored_kernels import program_from_json, program_to_json
 from opendml.digests import digest_of
 from opendml.late_dataclass import dataclass, replace
 from opendml.program.program import Program
@@ -95,31 +93,11 @@ class CpuTracedProgram:
     """
 
     def __init__(self, program: Program, threads: int | None, kernels: KernelProgram | None = None) -> None:
-        self._program, self._threads = program, threads
+        self.program, self._threads = program, threads
         kernels = _fused(program) if kernels is None else kernels
-        self._kernels = replace(kernels, kernels=tuple(map(with_plain_nodes, kernels.kernels)))
+        self.kernels = replace(kernels, kernels=tuple(map(with_plain_nodes, kernels.kernels)))
         self._whole: KernelProgram | None = None
         self._known = _ReusableParts()
-
-    @classmethod
-    def from_json(
-        cls, data: dict[str, Any], read: Callable[[Any], Any], threads: int | None
-    ) -> CpuTracedProgram:
-        """Return the program that `to_json` has made JSON of. `read` makes numbers of JSON.
-
-        Raises:
-            LookupError, TypeError, ValueError: it is damaged.
-        """
-        program, kernels = program_from_json(data, read)
-        return cls(program, threads, kernels)
-
-    def to_json(self, written: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return the kernels as JSON, with the layouts of the program, and the constants that they read.
-
-        Raises:
-            TypeError: a kernel has no form in JSON.
-        """
-        return program_to_json(self._program, self._kernels, written)
 
     @cached_property
     def image_dimensions(self) -> frozenset[str]:
@@ -128,7 +106,7 @@ class CpuTracedProgram:
         As traced sizes they take 1.08 times as long in a detector of 320x320 pixels (Zen 4, two threads):
         rows of tiles cannot divide the width of small images, and blocks are uneven.
         """
-        return frozenset().union(*map(image_dimensions_of, self._kernels.kernels))
+        return frozenset().union(*map(image_dimensions_of, self.kernels.kernels))
 
     def at(self, sizes: Mapping[str, int]) -> CpuTracedProgram:
         """Return the program for plain numbers of some dimensions, whose results have the same bits.
@@ -137,7 +115,7 @@ class CpuTracedProgram:
             sizes: a plain number or a traced size for each dimension.
         """
         made = copy(self)
-        made._kernels, made._whole = at_sizes(self._kernels, sizes), self._kernels
+        made.kernels, made._whole = at_sizes(self.kernels, sizes), self.kernels
         made._known = _ReusableParts(self._known)
         return made
 
@@ -149,10 +127,10 @@ class CpuTracedProgram:
         """
         with KernelCompiler() as compiler:
             try:
-                scheduled = _scheduled(self._kernels, plain, compiler, self._whole, self._known.launches)
+                scheduled = _scheduled(self.kernels, plain, compiler, self._whole, self._known.launches)
             except LookupError:
                 return None
-            parts = _parts(self._program, self._kernels, self._threads, compiler, scheduled, self._known)
+            parts = _parts(self.program, self.kernels, self._threads, compiler, scheduled, self._known)
         return None if any(step.is_traced for step in parts.steps) else CpuExecutable(parts)
 
 

@@ -94,9 +94,11 @@ class CudaBackend(StreamBackend):
         self, data: dict[str, Any], read: Callable[[Any], Any], threads: int | None
     ) -> TracedProgram:
         """Return the traced program that `stored_traced` has made JSON of."""
+        from opendml.compiler.stored_kernels import program_from_json
         from opendml.targets.cuda.planning import CudaTracedProgram
 
-        return CudaTracedProgram.from_json(data, read, self.index)
+        program, kernels = program_from_json(data, read)
+        return CudaTracedProgram(program, self.index, kernels)
 
     def allocate(self, size: int) -> OwnMemory:
         """Allocate device memory."""

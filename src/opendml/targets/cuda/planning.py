@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
@@ -18,8 +17,6 @@ from opendml.compiler.sized import numbers_in, plain, with_numbers
 from opendml.compiler.stored_kernels import (
     kernels_from_json,
     kernels_to_json,
-    program_from_json,
-    program_to_json,
 )
 from opendml.program.program import Program
 from opendml.program.sizes import TracedFloat, TracedWord, is_traced
@@ -97,35 +94,15 @@ class CudaTracedProgram:
     """
 
     def __init__(self, program: Program, device_index: int = 0, kernels: KernelProgram | None = None) -> None:
-        self._program, self._index = program, device_index
+        self.program, self._index = program, device_index
         machine = device(device_index).machine
-        self._kernels = fused(program, machine) if kernels is None else kernels
+        self.kernels = fused(program, machine) if kernels is None else kernels
         self._launches = TracedLaunches(machine)
         self._made: dict[Hashable, tuple[CudaLaunch, PlannedLaunch]] = {}
         """The launches of all buckets so far."""
 
     image_dimensions: frozenset[str] = frozenset()
     """None: sizes of images cost nothing as launch parameters."""
-
-    @classmethod
-    def from_json(
-        cls, data: dict[str, Any], read: Callable[[Any], Any], device_index: int
-    ) -> CudaTracedProgram:
-        """Return the program that `to_json` has made JSON of. `read` makes numbers of JSON.
-
-        Raises:
-            LookupError, TypeError, ValueError: it is damaged.
-        """
-        program, kernels = program_from_json(data, read)
-        return cls(program, device_index, kernels)
-
-    def to_json(self, written: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return the kernels as JSON, with the layouts of the program, and the constants that they read.
-
-        Raises:
-            TypeError: a kernel has no form in JSON.
-        """
-        return program_to_json(self._program, self._kernels, written)
 
     def at(self, sizes: Mapping[str, int]) -> CudaTracedProgram:
         """Return the program itself: its plans serve all sizes."""
@@ -136,12 +113,12 @@ class CudaTracedProgram:
 
         Return None for recurrences, and if prepared constants depend on traced sizes.
         """
-        kernels, machine = self._kernels, device(self._index).machine
+        kernels, machine = self.kernels, device(self._index).machine
         if not all(_is_computed(kernel, machine) for kernel in kernels.kernels):
             # Attention that was fused for other hints has more queries now than one kernel computes.
-            if not self._program.results:
+            if not self.program.results:
                 return None
-            kernels = fused(self._program, machine)
+            kernels = fused(self.program, machine)
         prepared = tuple([each.size for each in kernels.prepared])
         if kernels.repeats or numbers_in((kernels.initializers, prepared, kernels.initializer_arena_bytes)):
             return None
@@ -163,7 +140,7 @@ class CudaTracedProgram:
             numbers.append(number)
         groups = [(number, (kernel,)) for kernel, number in enumerate(numbers)]
         others = _KernelsHere(own, machine, schedule)
-        return CudaExecutable(_parts(self._program, kernels, planned, groups, others), self._index)
+        return CudaExecutable(_parts(self.program, kernels, planned, groups, others), self._index)
 
 
 def _planned(
