@@ -11,10 +11,12 @@ import numpy as np
 
 import opendml as dml
 from opendml.compiler.sized import at_sizes
+from opendml.program.atoms import Dimension
 from opendml.program.buckets import bucket_of, ranges_of
 from opendml.program.carriers import carried
 from opendml.program.program import Program
-from opendml.program.sizes import Dimension, Trace, hint_of, value_at
+from opendml.program.sizes import hint_of, value_at
+from opendml.program.trace import Trace
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.traced_model import Plan, TracedModel

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from opendml.across_forks import cached_property
 from opendml.garbage import collection_paused
-from opendml.program.sizes import Dimension, Trace
+from opendml.program.atoms import Dimension
+from opendml.program.trace import Trace
 from tests.processes import has_fork, succeeds_in_child
 
 SOURCES = Path(__file__).parents[1] / "src"

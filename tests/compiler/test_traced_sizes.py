@@ -21,13 +21,15 @@ from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import at_sizes, plain
 from opendml.compiler.stored_kernels import kernels_from_json, kernels_to_json
+from opendml.program.atoms import Dimension, Relation
 from opendml.program.carriers import carried
 from opendml.program.node import Node, Operation, Recurrence, constant, ordered
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions, Values
-from opendml.program.sizes import Dimension, Relation, Trace, hint_of
+from opendml.program.sizes import hint_of
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.program.trace import Trace
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.targets.common.forms import key_of
 from opendml.targets.cpu.planning import _abilities

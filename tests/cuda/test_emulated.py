@@ -21,12 +21,12 @@ import opendml as dml
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.sized import at_sizes
 from opendml.operators.activation import swish
+from opendml.program.atoms import Dimension
 from opendml.program.carriers import carried
 from opendml.program.node import Operation, apply, contraction, convert, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions
-from opendml.program.sizes import Dimension
 from opendml.program.view import reshaped
 from opendml.runtime.program import program_of
 from opendml.spec import descs

@@ -13,13 +13,10 @@ from typing import Any
 import pytest
 
 from opendml.later import finish
+from opendml.program.atoms import Dimension, Relation
 from opendml.program.size_values import _WALKS, Conditions, Values
 from opendml.program.sizes import (
-    Dimension,
-    NotServedError,
-    Relation,
     Size,
-    Trace,
     TracedFloat,
     TracedWord,
     as_number,
@@ -33,6 +30,7 @@ from opendml.program.sizes import (
     value_at,
 )
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.program.trace import NotServedError, Trace
 
 HINTS = {"batch": 4, "length": 50, "width": 223}
 

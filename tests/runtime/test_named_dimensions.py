@@ -17,8 +17,9 @@ import opendml as dml
 from opendml.compiler import sized
 from opendml.errors import InvalidArgument
 from opendml.later import finish
+from opendml.program.atoms import Dimension
 from opendml.program.buckets import ranges_of
-from opendml.program.sizes import Dimension, Trace
+from opendml.program.trace import Trace
 from opendml.runtime.graphs import traced_model
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.plan_maker import PlanMaker, hints_in

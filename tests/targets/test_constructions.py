@@ -14,8 +14,10 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import innermost_loop
 from opendml.compiler.sized import at_sizes
 from opendml.compiler.sized import plain as hinted
+from opendml.program.atoms import Dimension
 from opendml.program.size_values import Conditions, Values
-from opendml.program.sizes import Dimension, Trace, is_traced
+from opendml.program.sizes import is_traced
+from opendml.program.trace import Trace
 from opendml.targets.common.candidates import Decision, Table, decide
 from opendml.targets.common.pattern import KernelPattern
 from opendml.targets.cpu import schedule as cpu

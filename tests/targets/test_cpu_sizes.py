@@ -14,8 +14,10 @@ from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import plain
+from opendml.program.atoms import Dimension
 from opendml.program.size_values import Conditions, Values
-from opendml.program.sizes import Dimension, Size, Trace
+from opendml.program.sizes import Size
+from opendml.program.trace import Trace
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu.contraction import roles

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from opendml.later import later
+from opendml.program.atoms import Atom, Relation, meets
 from opendml.program.polynomials import Monomial, Polynomial, constant_polynomial
-from opendml.program.sizes import Atom, Evaluation, Relation, Size, TracedFloat, TracedWord, meets
+from opendml.program.sizes import Size, TracedFloat, TracedWord
+from opendml.program.trace import Evaluation
 
 IntegerArray = np.ndarray[Any, np.dtype[np.int64]]
 Guard = tuple[Relation, Size | TracedFloat]

@@ -9,16 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from opendml.program.atoms import Atom, Relation
 from opendml.program.polynomials import Polynomial, from_terms
-from opendml.program.sizes import (
-    FLOAT_OPERATIONS,
-    Atom,
-    Relation,
-    Size,
-    Trace,
-    TracedFloat,
-    TracedWord,
-)
+from opendml.program.sizes import FLOAT_OPERATIONS, Size, TracedFloat, TracedWord
+from opendml.program.trace import Trace
 
 _BITS = "bits"
 
@@ -27,7 +21,7 @@ class WrittenSizes:
     """Makes JSON of numbers of one trace.
 
     >>> from opendml.program.size_values import Values
-    >>> from opendml.program.sizes import Dimension
+    >>> from opendml.program.atoms import Dimension
     >>> trace = Trace({"batch": Dimension(4), "length": Dimension(50)})
     >>> written = WrittenSizes()
     >>> data = [written(each) for each in (7, trace.size("length"), trace.size("length") // 8 * 3)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from opendml.across_forks import cached_property
+from opendml.program.atoms import GREATEST, LEAST_TRACED, Dimension
 from opendml.program.size_values import Conditions
-from opendml.program.sizes import GREATEST, LEAST_TRACED, Dimension, Trace, is_traced
+from opendml.program.sizes import is_traced
+from opendml.program.trace import Trace
 
 
 class UsedDimensions(dict[str, int]):

@@ -19,8 +19,10 @@ from opendml.frontends.onnx.values import (
     is_same,
     known_numbers,
 )
+from opendml.program.atoms import Dimension
 from opendml.program.size_values import Values
-from opendml.program.sizes import Dimension, Size, Trace, is_traced, value_at
+from opendml.program.sizes import Size, is_traced, value_at
+from opendml.program.trace import Trace
 
 
 def numbers_of(name: str, array: Array, dimensions: Dimensions | None) -> Hashable:

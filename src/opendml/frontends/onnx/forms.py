@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from opendml.frontends.onnx.device_tensor import DeviceTensor
-from opendml.program.sizes import GREATEST, LEAST_TRACED
+from opendml.program.atoms import GREATEST, LEAST_TRACED
 
 Symbols = Sequence[str | None]
 """For each dimension of a tensor the name of the traced dimension, None for a size that does not change."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from opendml.frontends.onnx.known_runs import GraphFacts, Guards, KnownPlan, OtherGuards, PlanToWrite
-from opendml.program.sizes import Dimension, Trace
+from opendml.program.atoms import Dimension
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.program.trace import Trace
 from opendml.runtime.graphs.plan_maker import PlanMaker
 from opendml.runtime.graphs.refusals import Hints, Refusals
 

@@ -15,19 +15,10 @@ from torch.fx import GraphModule, Node
 
 from opendml.frontends.common.dimensions import UsedDimensions
 from opendml.late_dataclass import dataclass
+from opendml.program.atoms import GREATEST, LEAST_TRACED, Dimension
 from opendml.program.size_values import Conditions, Values
-from opendml.program.sizes import (
-    GREATEST,
-    LEAST_TRACED,
-    Dimension,
-    Size,
-    Trace,
-    as_number,
-    greatest,
-    is_traced,
-    least,
-    value_at,
-)
+from opendml.program.sizes import Size, as_number, greatest, is_traced, least, value_at
+from opendml.program.trace import Trace
 
 Getter = Callable[[Sequence[Any]], int]
 """A function from the inputs of a run to a number that one of them has."""

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import InvalidArgument, located
+from opendml.program.atoms import Relation
 from opendml.program.node import constant
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import Relation, Trace, are_same
+from opendml.program.sizes import are_same
+from opendml.program.trace import Trace
 from opendml.runtime.calls.arguments import CAST, validate_tensor
 from opendml.runtime.calls.call import Call
 from opendml.runtime.calls.operator_call import (

@@ -9,8 +9,9 @@ from functools import cache
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.program.atoms import GREATEST, Dimension
 from opendml.program.program import packed
-from opendml.program.sizes import GREATEST, Dimension, Trace
+from opendml.program.trace import Trace
 from opendml.runtime.calls.arguments import validate_tensor
 from opendml.runtime.graphs.base import GraphBase, build
 from opendml.runtime.graphs.compiled_work import CompiledWork

@@ -10,10 +10,12 @@ from opendml.budget import NO_LIMITS, meter, metered
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.locked import Locked
 from opendml.logs import log
+from opendml.program.atoms import GREATEST, Dimension, Relation
 from opendml.program.buckets import ranges_of
 from opendml.program.program import Layout
 from opendml.program.size_values import Conditions
-from opendml.program.sizes import GREATEST, Dimension, Relation, Size, Trace, is_traced, value_at
+from opendml.program.sizes import Size, is_traced, value_at
+from opendml.program.trace import Trace
 from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.caches import (

@@ -10,19 +10,11 @@ from typing import Any
 from opendml.budget import meter
 from opendml.floating_point import default_mode
 from opendml.logs import log, tell
+from opendml.program.atoms import Dimension, Relation
 from opendml.program.buckets import WIDE, ranges_of
 from opendml.program.size_values import Conditions
-from opendml.program.sizes import (
-    Dimension,
-    Guards,
-    NotServedError,
-    Relation,
-    Size,
-    Trace,
-    is_met,
-    names_of,
-    value_at,
-)
+from opendml.program.sizes import Size, is_met, names_of, value_at
+from opendml.program.trace import Guards, NotServedError, Trace
 from opendml.runtime.graphs.refusals import Hints, Refusals
 from opendml.targets.executable import TracedExecutable, TracedProgram
 

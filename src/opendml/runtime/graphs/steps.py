@@ -15,7 +15,8 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import Relation, value_at
+from opendml.program.atoms import Relation
+from opendml.program.sizes import value_at
 from opendml.runtime.program import tensors_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc

@@ -15,8 +15,8 @@ from opendml.program.buckets import Bucket
 from opendml.program.digest import program_digest
 from opendml.program.program import Program
 from opendml.program.size_values import Guard
-from opendml.program.sizes import Trace
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.program.trace import Trace
 from opendml.runtime.graphs.refusals import (
     Hints,
     Refusals,

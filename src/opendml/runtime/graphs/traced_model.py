@@ -20,18 +20,14 @@ from opendml.garbage import collection_paused
 from opendml.late_dataclass import dataclass
 from opendml.locked import Locked
 from opendml.logs import log
+from opendml.program.atoms import GREATEST, LEAST_TRACED, Dimension
 from opendml.program.buckets import Bucket, bucket_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout, Program, packed
 from opendml.program.size_values import Conditions, Guard, IntegerArray, Values
-from opendml.program.sizes import (
-    GREATEST,
-    LEAST_TRACED,
-    Dimension,
-    Trace,
-    is_traced,
-)
+from opendml.program.sizes import is_traced
 from opendml.program.steps import steps_of
+from opendml.program.trace import Trace
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker, Ranges

@@ -11,7 +11,8 @@ from opendml.errors import InvalidArgument, located
 from opendml.json_files.node import JsonNode
 from opendml.logs import progress_shown
 from opendml.model_files import hold_file, open_file, read_file
-from opendml.program.sizes import Relation, Size, TracedFloat, is_traced
+from opendml.program.atoms import Relation
+from opendml.program.sizes import Size, TracedFloat, is_traced
 from opendml.runtime.graphs.base import GraphBase, build
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model

@@ -14,7 +14,8 @@ from typing import Any
 
 from opendml.json_files.node import JsonNode
 from opendml.program.polynomials import Polynomial
-from opendml.program.sizes import FLOAT_OPERATIONS, Size, Trace, TracedFloat, greatest, traced_operation
+from opendml.program.sizes import FLOAT_OPERATIONS, Size, TracedFloat, greatest, traced_operation
+from opendml.program.trace import Trace
 
 _MOST = 2**62
 Sizes = Mapping[str, Size]

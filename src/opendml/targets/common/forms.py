@@ -18,7 +18,8 @@ from opendml.across_forks import remembering
 from opendml.compiler.kernel import Access, Kernel
 from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, View, ordered
-from opendml.program.sizes import Answers, Size, Trace
+from opendml.program.sizes import Size
+from opendml.program.trace import Answers, Trace
 
 Result = TypeVar("Result")
 

@@ -17,7 +17,8 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, NumberedLoop
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass, replace
-from opendml.program.sizes import Answers, Trace, hint_of, is_traced
+from opendml.program.sizes import hint_of, is_traced
+from opendml.program.trace import Answers, Trace
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of, recording, trace_of
 from opendml.targets.common.kinds import KernelKind, kind_of

@@ -9,7 +9,8 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import innermost_loop
 from opendml.compiler.sized import numbers_in, plain, with_plain_nodes
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import Answers, hint_of
+from opendml.program.sizes import hint_of
+from opendml.program.trace import Answers
 from opendml.targets.common.candidates import Decision
 from opendml.targets.common.forms import form_of, key_of, recording, trace_of
 from opendml.targets.cuda.launch import CudaLaunch, alignments_of
