@@ -145,6 +145,7 @@ def test_a_step_makes_only_the_launches_again_that_sizes_change(monkeypatch: pyt
             "total": dml.reduce(rows_now, function="SUM", axes=[1]),
             "new": new,
             "other": dml.activation_softmax1(x, axes=[0]),
+            "wide": dml.activation_relu(rows_now),
         },
         device="cuda",
     )
@@ -156,13 +157,14 @@ def test_a_step_makes_only_the_launches_again_that_sizes_change(monkeypatch: pyt
 
     monkeypatch.setattr(job, "launcher", counted)
     generator = np.random.default_rng(1)
-    buffer = generator.standard_normal((2, 90, SIZE)).astype(np.float32)
+    buffer = generator.standard_normal((2, 1000, SIZE)).astype(np.float32)
     counts = list[int]()
     outputs = {name: np.empty((2, 1, SIZE), np.float32) for name in ("total", "new", "other")}
     given = generator.standard_normal((2, 1, SIZE)).astype(np.float32)
-    for length in (40, 41, 42, 43, 44, 50):
+    for length in (600, 601, 602, 603, 604, 900):
         del made[:]
         presents = {"present": FakeArray(buffer[:, : length + 1])}
+        outputs["wide"] = np.empty((2, length + 1, SIZE), np.float32)
         model.run(
             {"past": FakeArray(buffer[:, :length]), "x": FakeArray(given)},
             presents | {name: FakeArray(each) for name, each in outputs.items()},
@@ -174,9 +176,11 @@ def test_a_step_makes_only_the_launches_again_that_sizes_change(monkeypatch: pyt
         assert np.array_equal(buffer[:, length], outputs["new"][:, 0])
         total = buffer[:, : length + 1].sum(axis=1, keepdims=True, dtype=np.float64)
         np.testing.assert_allclose(outputs["total"], total, rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(outputs["wide"], np.maximum(buffer[:, : length + 1], 0))
         counts.append(len(made))
-    all_launches = counts[1]
-    assert all(count < all_launches for count in counts[2:]), counts
+    # The first two lengths have instances of their own. With the last one, the grid of `wide` alone grows.
+    assert counts[:5] == [4, 4, 0, 0, 0]
+    assert counts[5] <= 1
 
 
 def test_sizes_of_host_arrays_share_an_instance_until_they_come_often(

@@ -108,8 +108,7 @@ dml.onnx.load(sys.argv[2])(np.ones((2, 3, 8, 8), np.float32))
 def test_a_process_without_the_package_says_what_is_missing(path: str, tmp_path: Path) -> None:
     program = "import sys; sys.modules['onnx'] = None; import opendml.frontends.onnx.package"
     found = run(program, cache=tmp_path / "cache")
-    assert "ModuleNotFoundError" in found.stderr
-    assert "onnx" in found.stderr
+    assert found.stderr.splitlines()[-1].startswith("ModuleNotFoundError: import of onnx halted")
 
 
 def test_the_table_of_schemas_is_that_of_the_package() -> None:
