@@ -17,8 +17,6 @@ from opendml.program.atoms import Dimension, Relation
 from opendml.program.size_values import _WALKS, Conditions, Values
 from opendml.program.sizes import (
     Size,
-    TracedFloat,
-    TracedWord,
     as_number,
     greatest,
     hint_of,
@@ -31,6 +29,7 @@ from opendml.program.sizes import (
 )
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.program.trace import NotServedError, Trace
+from opendml.program.traced_floats import TracedFloat, TracedWord
 
 HINTS = {"batch": 4, "length": 50, "width": 223}
 

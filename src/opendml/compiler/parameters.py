@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from opendml.program.node import FUNCTIONS, Node, Operation, ordered, with_operands
 from opendml.program.scalar_type import ScalarType, number_in
-from opendml.program.sizes import TracedFloat, TracedWord, bits_in
+from opendml.program.traced_floats import TracedFloat, TracedWord, bits_in
 from opendml.program.vector_math import KNOWN_ERRORS, changes_of_sign, is_bounded, is_power_of_two
 
 _FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.FLOAT64: "<d"}

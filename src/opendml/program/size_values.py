@@ -17,8 +17,9 @@ import numpy as np
 from opendml.later import later
 from opendml.program.atoms import Atom, Relation, meets
 from opendml.program.polynomials import Monomial, Polynomial, constant_polynomial
-from opendml.program.sizes import Size, TracedFloat, TracedWord
+from opendml.program.sizes import Size
 from opendml.program.trace import Evaluation
+from opendml.program.traced_floats import TracedFloat, TracedWord
 
 IntegerArray = np.ndarray[Any, np.dtype[np.int64]]
 Guard = tuple[Relation, Size | TracedFloat]

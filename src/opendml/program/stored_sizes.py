@@ -11,8 +11,9 @@ from typing import Any
 
 from opendml.program.atoms import Atom, Relation
 from opendml.program.polynomials import Polynomial, from_terms
-from opendml.program.sizes import FLOAT_OPERATIONS, Size, TracedFloat, TracedWord
+from opendml.program.sizes import Size
 from opendml.program.trace import Trace
+from opendml.program.traced_floats import FLOAT_OPERATIONS, TracedFloat, TracedWord
 
 _BITS = "bits"
 

@@ -24,7 +24,8 @@ from opendml.program.polynomials import (
     without,
 )
 from opendml.program.ranges import Ranges
-from opendml.program.sizes import Size, TracedFloat, greatest, is_met
+from opendml.program.sizes import Size, greatest, is_met
+from opendml.program.traced_floats import TracedFloat
 
 Answers = dict[tuple[Relation, Polynomial | None], bool]
 """The results of comparisons of sizes. A comparison of floats has no polynomial."""
@@ -42,7 +43,7 @@ _OF_BLOCK = (
     "_served_values",
 )
 """The attributes of a trace that a block replaces."""
-_OWN_MODULES = {__name__, Size.__module__}
+_OWN_MODULES = {__name__, Size.__module__, TracedFloat.__module__}
 """Modules whose functions are not named as the place of a guard."""
 
 

@@ -21,7 +21,8 @@ from opendml.frontends.onnx.evaluator_facts import facts_of
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.operators.movement import slice_range
 from opendml.frontends.onnx.values import Array, Known, KnownSizes, Value, known_numbers
-from opendml.program.sizes import TracedFloat, in_float_type, is_traced, square_root
+from opendml.program.sizes import in_float_type, is_traced, square_root
+from opendml.program.traced_floats import TracedFloat
 
 _EXACT = {"float16": 2**11, "float32": 2**24, "float64": 2**53}
 """The greatest integers up to which a type holds all."""

@@ -12,7 +12,8 @@ from opendml.json_files.node import JsonNode
 from opendml.logs import progress_shown
 from opendml.model_files import hold_file, open_file, read_file
 from opendml.program.atoms import Relation
-from opendml.program.sizes import Size, TracedFloat, is_traced
+from opendml.program.sizes import Size, is_traced
+from opendml.program.traced_floats import TracedFloat
 from opendml.runtime.graphs.base import GraphBase, build
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model

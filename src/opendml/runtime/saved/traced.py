@@ -14,8 +14,9 @@ from typing import Any
 
 from opendml.json_files.node import JsonNode
 from opendml.program.polynomials import Polynomial
-from opendml.program.sizes import FLOAT_OPERATIONS, Size, TracedFloat, greatest, traced_operation
+from opendml.program.sizes import Size, greatest, traced_operation
 from opendml.program.trace import Trace
+from opendml.program.traced_floats import FLOAT_OPERATIONS, TracedFloat
 
 _MOST = 2**62
 Sizes = Mapping[str, Size]
