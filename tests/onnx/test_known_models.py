@@ -667,6 +667,7 @@ else:
     options.intra_op_num_threads = 1
     dml.onnx.InferenceSession(sys.argv[1], options).run(None, {"x": x})
 names = "llvmlite", "onnx", "_hashlib", "opendml.compiler.fuse", "opendml.runtime.graphs.model"
+names += ("opendml.program.trace",)
 print([name for name in names if name in sys.modules])
 """
 
@@ -688,5 +689,6 @@ def test_no_run_imports_llvm_and_a_known_one_neither_the_onnx_package_nor_the_co
     first, *others = map(ast.literal_eval, runs)
     # Workers compile, and tell what LLVM knows of this computer.
     llvm = [] if linker.is_possible() else ["llvmlite"]
-    assert first == [*llvm, "onnx", "_hashlib", "opendml.compiler.fuse", "opendml.runtime.graphs.model"]
+    own = ["opendml.compiler.fuse", "opendml.runtime.graphs.model", "opendml.program.trace"]
+    assert first == [*llvm, "onnx", "_hashlib", *own]
     assert others == [llvm, llvm]

@@ -16,6 +16,7 @@ from opendml.later import finish
 from opendml.program.atoms import Dimension, Relation
 from opendml.program.size_values import _WALKS, Conditions, Values
 from opendml.program.sizes import (
+    NotServedError,
     Size,
     as_number,
     greatest,
@@ -28,7 +29,7 @@ from opendml.program.sizes import (
     value_at,
 )
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
-from opendml.program.trace import NotServedError, Trace
+from opendml.program.trace import Trace
 from opendml.program.traced_floats import TracedFloat, TracedWord
 
 HINTS = {"batch": 4, "length": 50, "width": 223}

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from opendml.later import later
 from opendml.program.atoms import Atom, Relation, meets
 from opendml.program.polynomials import Monomial, Polynomial, constant_polynomial
-from opendml.program.sizes import Size
-from opendml.program.trace import Evaluation
+from opendml.program.sizes import Size, greatest
 from opendml.program.traced_floats import TracedFloat, TracedWord
+
+if TYPE_CHECKING:
+    from opendml.program.trace import Trace
 
 IntegerArray = np.ndarray[Any, np.dtype[np.int64]]
 Guard = tuple[Relation, Size | TracedFloat]
@@ -35,6 +37,80 @@ _LONG = 32
 """Operands of a sum or product in the source of a function, at most; the compiler nests operators."""
 _NONE = np.empty(0, np.int64)
 _FAILS = {Relation.NOT_NEGATIVE: "< 0", Relation.ZERO: "!= 0", Relation.NOT_ZERO: "== 0"}
+
+
+class Evaluation:
+    """The values of polynomials for dimensions by name, which may be sizes of another trace.
+
+    Args:
+        atoms: the atoms of their trace. Each is computed once, when a polynomial first needs it.
+        dimensions: the dimensions.
+    """
+
+    def __init__(self, atoms: Sequence[Atom], dimensions: Mapping[str, int]) -> None:
+        self._atoms, self._dimensions = atoms, dimensions
+        self._known: dict[int, int] = {}
+
+    def value(self, polynomial: Polynomial) -> int:
+        """Return the value of a polynomial."""
+        known, total = self._known, 0
+        for monomial, product in polynomial:
+            for atom in monomial:
+                if atom not in known:
+                    self._find(atom)
+                product *= known[atom]
+            total += product
+        return total
+
+    def _find(self, number: int) -> None:
+        known, pending = self._known, [number]  # Expressions may be nested more deeply than calls.
+        while pending:
+            atom = self._atoms[pending[-1]]
+            parts = (atom.above or (), atom.below or ())
+            missing = {each for part in parts for monomial, _ in part for each in monomial} - known.keys()
+            if missing:
+                pending += missing
+                continue
+            if atom.above is None:
+                found = self._dimensions[atom.name]
+            elif atom.below is None:
+                found = greatest(self.value(atom.above), 0)
+            else:
+                found = self.value(atom.above) // self.value(atom.below)
+            known[pending.pop()] = found
+
+
+class SizeTable:
+    """Sizes over a list of atoms. If it is no `Trace`, they have no hints, and can only be evaluated.
+
+    Attributes:
+        atoms: the atoms. The parts of an atom come before it.
+    """
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        self._sizes: dict[Polynomial, Size] = {}
+
+    def of(self, polynomial: Polynomial) -> Size:
+        """Return the size of a polynomial that is not constant."""
+        known = self._sizes.get(polynomial)
+        if known is None:
+            known = self._sizes[polynomial] = Size(cast("Trace", self), polynomial)
+        return known
+
+    def value(self, polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
+        """Return the value of a polynomial for dimensions by name, which may be sizes of another trace."""
+        return Evaluation(self.atoms, sizes).value(polynomial)
+
+    def text(self, polynomial: Polynomial) -> str:
+        """Return a polynomial as text, in which equal polynomials of a trace are equal."""
+        parts = []
+        for monomial, coefficient in polynomial:
+            factors = [self.atoms[atom].name for atom in monomial]
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, str(abs(coefficient)))
+            parts.append(("-" if coefficient < 0 else "+") + "*".join(factors))
+        return "".join(parts).removeprefix("+")
 
 
 class Conditions:

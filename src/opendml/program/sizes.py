@@ -377,6 +377,10 @@ def is_met(relation: Relation, value: Size | TracedFloat, sizes: Mapping[str, in
         return False
 
 
+class NotServedError(Exception):
+    """A guard does not hold for the sizes that a block of a trace must serve."""
+
+
 def names_of(size: float) -> frozenset[str]:
     """Return the names of the dimensions that a number follows from; none for plain numbers.
 

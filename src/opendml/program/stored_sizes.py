@@ -7,13 +7,16 @@ that these need. Floats that follow from sizes, and their bits, are lists of wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opendml.program.atoms import Atom, Relation
 from opendml.program.polynomials import Polynomial, from_terms
+from opendml.program.size_values import SizeTable
 from opendml.program.sizes import Size
-from opendml.program.trace import Trace
 from opendml.program.traced_floats import FLOAT_OPERATIONS, TracedFloat, TracedWord
+
+if TYPE_CHECKING:
+    from opendml.program.trace import Trace
 
 _BITS = "bits"
 
@@ -23,6 +26,7 @@ class WrittenSizes:
 
     >>> from opendml.program.size_values import Values
     >>> from opendml.program.atoms import Dimension
+    >>> from opendml.program.trace import Trace
     >>> trace = Trace({"batch": Dimension(4), "length": Dimension(50)})
     >>> written = WrittenSizes()
     >>> data = [written(each) for each in (7, trace.size("length"), trace.size("length") // 8 * 3)]
@@ -88,16 +92,15 @@ class ReadSizes:
 
     Args:
         table: the table of sizes.
-        trace: a trace with their dimensions, to which the sizes are added. None: one of their own. Its sizes
-            have no hints, and can only be evaluated.
+        trace: a trace with their dimensions, to which the sizes are added. None: they can only be evaluated.
 
     Raises:
         LookupError, TypeError, ValueError: it is damaged.
     """
 
     def __init__(self, table: dict[str, Any], trace: Trace | None = None) -> None:
-        own = trace or Trace({})
         if trace is None:
+            own = SizeTable()
             # Atoms keep their numbers, so that terms keep their order.
             own.atoms += [
                 Atom(name, *[None if each is None else _written(each) for each in parts])
@@ -108,8 +111,8 @@ class ReadSizes:
         numbers = list[int]()
         for name, *parts in table["atoms"]:
             above, below = (None if each is None else _polynomial(each, numbers) for each in parts)
-            numbers.append(own.number(name, above, below))
-        self._sizes = [own.of(_polynomial(each, numbers)) for each in table["polynomials"]]
+            numbers.append(trace.number(name, above, below))
+        self._sizes = [trace.of(_polynomial(each, numbers)) for each in table["polynomials"]]
 
     def __call__(self, data: Any) -> Any:
         """Return the number of some JSON."""

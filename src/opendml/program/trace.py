@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
@@ -24,7 +24,8 @@ from opendml.program.polynomials import (
     without,
 )
 from opendml.program.ranges import Ranges
-from opendml.program.sizes import Size, greatest, is_met
+from opendml.program.size_values import Evaluation, SizeTable
+from opendml.program.sizes import NotServedError, Size, is_met
 from opendml.program.traced_floats import TracedFloat
 
 Answers = dict[tuple[Relation, Polynomial | None], bool]
@@ -47,52 +48,7 @@ _OWN_MODULES = {__name__, Size.__module__, TracedFloat.__module__}
 """Modules whose functions are not named as the place of a guard."""
 
 
-class Evaluation:
-    """The values of polynomials for dimensions by name, which may be sizes of another trace.
-
-    Args:
-        atoms: the atoms of their trace. Each is computed once, when a polynomial first needs it.
-        dimensions: the dimensions.
-    """
-
-    def __init__(self, atoms: Sequence[Atom], dimensions: Mapping[str, int]) -> None:
-        self._atoms, self._dimensions = atoms, dimensions
-        self._known: dict[int, int] = {}
-
-    def value(self, polynomial: Polynomial) -> int:
-        """Return the value of a polynomial."""
-        known, total = self._known, 0
-        for monomial, product in polynomial:
-            for atom in monomial:
-                if atom not in known:
-                    self._find(atom)
-                product *= known[atom]
-            total += product
-        return total
-
-    def _find(self, number: int) -> None:
-        known, pending = self._known, [number]  # Expressions may be nested more deeply than calls.
-        while pending:
-            atom = self._atoms[pending[-1]]
-            parts = (atom.above or (), atom.below or ())
-            missing = {each for part in parts for monomial, _ in part for each in monomial} - known.keys()
-            if missing:
-                pending += missing
-                continue
-            if atom.above is None:
-                found = self._dimensions[atom.name]
-            elif atom.below is None:
-                found = greatest(self.value(atom.above), 0)
-            else:
-                found = self.value(atom.above) // self.value(atom.below)
-            known[pending.pop()] = found
-
-
-class NotServedError(Exception):
-    """A guard does not hold for the sizes that a block of a trace must serve."""
-
-
-class Trace(Locked):
+class Trace(Locked, SizeTable):
     """The dimensions of sizes, and the guards under which what is made from them is right.
 
     It is used by one thread at a time. `within` waits for others.
@@ -104,11 +60,10 @@ class Trace(Locked):
     """
 
     def __init__(self, dimensions: Mapping[str, Dimension], narrows: bool = False) -> None:
-        super().__init__()
+        Locked.__init__(self)
+        SizeTable.__init__(self)
         self._narrows = narrows
-        self.atoms: list[Atom] = []
         self._numbers: dict[Atom, int] = {}
-        self._sizes: dict[Polynomial, Size] = {}
         self._passes_units = False
         self._answers: Answers | None = None
         self._outermost: tuple[int, Mapping[str, Any]] | None = None
@@ -147,13 +102,6 @@ class Trace(Locked):
     def size(self, name: str) -> Size:
         """Return the size of a dimension."""
         return self.of((((self._numbers[Atom(name)],), 1),))
-
-    def of(self, polynomial: Polynomial) -> Size:
-        """Return the size of a polynomial that is not constant."""
-        known = self._sizes.get(polynomial)
-        if known is None:
-            known = self._sizes[polynomial] = Size(self, polynomial)
-        return known
 
     def add(self, name: str, dimension: Dimension) -> Size:
         """Add a dimension with a new name, and return its size."""
@@ -323,10 +271,6 @@ class Trace(Locked):
         """Return bounds of the values of a polynomial."""
         return self._ranges.of(polynomial)
 
-    def value(self, polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
-        """Return the value of a polynomial for dimensions by name, which may be sizes of another trace."""
-        return Evaluation(self.atoms, sizes).value(polynomial)
-
     def quotient(self, above: Polynomial, below: Polynomial) -> Polynomial:
         """Return a polynomial for a quotient, rounded down. `below` is not 0 for any sizes in range."""
         known = self._known_quotients.get((above, below))
@@ -483,13 +427,3 @@ class Trace(Locked):
             self.guards.setdefault((relation, value), "a stored trace")
             if self._narrows and type(value) is Size:
                 self._ranges.narrow(relation, value.polynomial)
-
-    def text(self, polynomial: Polynomial) -> str:
-        """Return a polynomial as text, in which equal polynomials of a trace are equal."""
-        parts = []
-        for monomial, coefficient in polynomial:
-            factors = [self.atoms[atom].name for atom in monomial]
-            if abs(coefficient) != 1 or not factors:
-                factors.insert(0, str(abs(coefficient)))
-            parts.append(("-" if coefficient < 0 else "+") + "*".join(factors))
-        return "".join(parts).removeprefix("+")

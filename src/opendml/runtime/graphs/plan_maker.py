@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opendml.budget import meter
 from opendml.floating_point import default_mode
@@ -13,10 +13,12 @@ from opendml.logs import log, tell
 from opendml.program.atoms import Dimension, Relation
 from opendml.program.buckets import WIDE, ranges_of
 from opendml.program.size_values import Conditions
-from opendml.program.sizes import Size, is_met, names_of, value_at
-from opendml.program.trace import Guards, NotServedError, Trace
+from opendml.program.sizes import NotServedError, Size, is_met, names_of, value_at
 from opendml.runtime.graphs.refusals import Hints, Refusals
 from opendml.targets.executable import TracedExecutable, TracedProgram
+
+if TYPE_CHECKING:
+    from opendml.program.trace import Guards, Trace
 
 MOST_BUCKETS = 256
 """Buckets whose plans are kept, at most. Another one takes the place of the oldest."""
