@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from opendml.later import finish
-from opendml.program.sizes import Dimension, Relation, Trace
+from opendml.program.atoms import Dimension, Relation
 from opendml.program.stored_sizes import WrittenSizes
+from opendml.program.trace import Trace
 from opendml.runtime.graphs.refusals import (
     MOST_REFUSED,
     Refusals,

@@ -25,8 +25,12 @@ _PLAIN: dict[int, np.dtype[Any]] = {
     _Tensor.UINT64: np.dtype(np.uint64),
 }
 _ELEMENTS = {type: element for element, type in _PLAIN.items()}
-_FIELDS = {_Tensor.FLOAT: "float_data", _Tensor.DOUBLE: "double_data", _Tensor.INT64: "int64_data"}
-_FIELDS |= {_Tensor.INT32: "int32_data"}
+_FIELDS = {
+    _Tensor.FLOAT: "float_data",
+    _Tensor.DOUBLE: "double_data",
+    _Tensor.INT32: "int32_data",
+    _Tensor.INT64: "int64_data",
+}
 """Fields of tensors that hold elements as they are."""
 
 

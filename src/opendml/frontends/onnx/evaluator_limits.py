@@ -36,9 +36,9 @@ _PYTHON_STEPS = 1000  # Steps of an element that Python loops over, relative to 
 _BROADCASTING = frozenset(
     ("Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum")
 ) | {"Where", "Xor"}
-_LIKE_FIRST = frozenset(("BatchNormalization", "InstanceNormalization", "LayerNormalization"))
-_RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
-_WINDOWED = frozenset(("AveragePool", "Conv", "MaxPool"))
+_LIKE_FIRST = frozenset({"BatchNormalization", "InstanceNormalization", "LayerNormalization"})
+_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+_WINDOWED = frozenset({"AveragePool", "Conv", "MaxPool"})
 _COPIED_BYTES = 8  # Bytes of an element that the evaluator copies on the way to a result.
 
 
@@ -131,10 +131,12 @@ def most_elements(node: OnnxNode, sizes: Sequence[tuple[int, ...] | None]) -> in
 
 
 def _product(sizes: Sequence[tuple[int, ...] | None]) -> int:
+    """Return the product of the elements of all tensors that have some."""
     return math.prod(count for each in sizes if each is not None and (count := math.prod(each)))
 
 
 def _bound_of(node: OnnxNode, sizes: Sequence[tuple[int, ...] | None]) -> int | None:
+    """Return what `_bound` does; None: a size is unknown, too."""
     known = [each for each in sizes if each is not None]
     try:
         return _bound(node, *known) if len(known) == len(sizes) > 0 else None

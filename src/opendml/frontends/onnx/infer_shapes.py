@@ -1,9 +1,9 @@
 """The program of a process that checks sizes and types of a model by ONNX's inference.
 
 It loads the library of the `onnx` package alone: 24 MB for 0.05 s, which the caller does not take. It imports
-nothing of opendml. The model comes on the standard input behind its length, whose end nobody waits for: a
-child of a fork of the caller keeps the input open. The answer is `FITS`, or `WRONG` and a message. Anything
-else says nothing about the model.
+nothing of opendml. The model comes on the standard input behind its length. Nobody waits for the end of the
+input, because a child of the caller may keep it open. The answer is `FITS`, or `WRONG` and a message.
+Anything else says nothing about the model.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class PossibleSizes:
         with suppress(EncodeError, ValueError):  # Inference cannot take more than 2 GiB.
             self._content = _without_weights(model).SerializeToString()
         if self._content is not None and not is_imported() and can_start_processes():
-            # The child of a fork between would keep all ends of the pipes, and this process wait for it.
+            # Under `importing` no other thread forks: its child would keep the pipes open.
             try:
                 with suppress(OSError), deferred_signals(), importing:
                     self._process = self._started()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
