@@ -17,6 +17,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.costs import block_sizes, has_low_tiles, largest_tiles
 from opendml.targets.cpu.contraction.launches import launches_of
+from opendml.targets.cpu.contraction.roles import Varying
 from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.machine import assumed, detected, machine
@@ -203,11 +204,31 @@ def test_few_rows_are_multiplied_by_matrices_where_these_lie(sizes: tuple[int, i
         assert_accurate(out - further, a, b, (3,))
 
 
-def tilings_in_rows(kernel: Kernel) -> list[Tiles]:
+@pytest.mark.parametrize("m", [9, 10, 16, 17, 29, 30])
+@pytest.mark.parametrize(
+    "others", [(1, 40), (15, 33), (16, 32), (17, 31), (33, 2), (70, 257), (1030, 17), (40, 2048)], ids=str
+)
+def test_more_rows_have_the_same_bits_if_matrices_are_packed(m: int, others: tuple[int, int]) -> None:
+    """One more column lies behind those of whole tiles, and one more product behind whole parts."""
+    if m > machine().registers - 2:
+        pytest.skip("the registers hold the sums of fewer rows")
+    n, k = others
+    a, b, out = values("float32", 2, m, 1, k), values("float32", 2, 1, n, k), np.zeros((2, m, n, 1), "f")
+    b, further = laid_out(b, (0, 1, 3, 2), 3), values("float32", 2, 1, n, 1)
+    stores_sums = contraction_kernel(a, b, (3,), [out])
+    adds = contraction_kernel(a, b, (3,), [out], [further], lambda total, other: [total + other])
+    for kernel, arrays in ((adds, [a, b, further]), (stores_sums, [a, b])):
+        packed = [each for each in every_tiling(kernel).values() if not each.instructions.are_amx]
+        assert packed
+        require_same_bits([*packed, *tilings_in_rows(kernel)], arrays, out)
+    assert_accurate(out, a, b, (3,))
+
+
+def tilings_in_rows(kernel: Kernel, varying: Varying = None) -> list[Tiles]:
     """Those that read the operand whose elements are vectors where it lies."""
     return [
         each.choice
-        for each in estimates(ProductQuery(kernel, machine()))
+        for each in estimates(ProductQuery(kernel, machine(), varying=varying))
         if each.choice.b is Storage.IN_PLACE and each.choice.instructions is Instructions.FMA
     ]
 
@@ -217,10 +238,13 @@ def test_only_matrices_in_memory_are_multiplied_where_they_lie() -> None:
         a, out = values("float32", m, 1, b.shape[2]), np.zeros((m, b.shape[1], 1), "f")
         return len(tilings_in_rows(contraction_kernel(a, b, (2,), [out], **changes)))
 
-    rows = laid_out(values("float32", 1, 40, 30), (0, 2, 1))
+    rows, deep = (laid_out(values("float32", 1, 40, k), (0, 2, 1)) for k in (2048, 2049))
     assert count(2, rows)
     assert not count(1, rows)
-    assert not count(9, rows)
+    assert count(machine().registers - 2, rows)
+    assert not count(machine().registers - 1, rows)
+    assert count(8, deep)
+    assert not count(9, deep)
     assert not count(2, values("float32", 1, 40, 30))
     assert not count(2, rows, operand=lambda value: apply(Op.ABSOLUTE, value))
 
@@ -242,6 +266,14 @@ def test_few_rows_are_multiplied_by_rows_where_these_lie(sizes: tuple[int, int, 
         kernel = contraction_kernel(a, b_laid_out, (3,), [out])
         require_same_bits(dots(kernel), [a, b_laid_out], out)
         assert_accurate(out, a, b, (3,))
+
+
+def test_more_rows_are_multiplied_in_place_if_their_number_and_depth_stay() -> None:
+    a, b = values("float32", 12, 1, 30), laid_out(values("float32", 1, 50, 30), (0, 2, 1))
+    kernel = contraction_kernel(a, b, (2,), [np.zeros((12, 50, 1), "f")])
+    open_columns, *others = (tilings_in_rows(kernel, {dimension}) for dimension in (1, 0, 2))
+    assert open_columns
+    assert others == [[], []]
 
 
 def test_dots_are_only_of_rows_that_lie_along_what_is_summed() -> None:

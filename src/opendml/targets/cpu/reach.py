@@ -14,9 +14,8 @@ from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import WindowAlong, windows_along
 from opendml.targets.cpu.contraction.image_tilings import most_width
 from opendml.targets.cpu.contraction.schedule import LAUNCHED, ProductQuery
-from opendml.targets.cpu.contraction.tiles import TileChoice, is_fixed
+from opendml.targets.cpu.contraction.tiles import MOST_ROWS, TileChoice, is_fixed
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
-from opendml.targets.cpu.contraction.tilings import MOST_ROWS
 
 _LONG_BLOCK = 96
 """Rows of a block from which on more rows do not pay: about half of those that fit the cache."""

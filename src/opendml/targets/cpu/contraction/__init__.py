@@ -9,7 +9,9 @@ Vector tiles. A micro-kernel broadcasts elements of A and multiplies vectors of 
 traffic. Operands are packed before, whatever they are computed from. So windows, transposes, conversions and
 masks cost a few cycles for each vector. Constant operands are packed once, ahead of all runs. Overlapping
 windows are packed once, as an image with margins (`image.py`); a table of distances finds their elements.
-With 16 vector registers tiles have six rows, and those of a plain A are read where they lie.
+With 16 vector registers tiles have six rows, and those of a plain A are read where they lie. If the
+registers hold the sums of all rows (up to 30 with 32 registers), B is read where it lies, 32 of its rows at a
+time.
 
 Sizes that vary. If sizes are traced, each constant is packed in one layout for all of them, or in two on AMX,
 where few rows stay in vectors. Filters of images are A then, and rows of tiles are 1, 2, 4 or 8, or the most
@@ -32,9 +34,10 @@ numbers in registers, which others of these rows and constants do.
 
 Order of sums. float32 products are added 256 to one sum, eight sums to the next, and these to each other. So
 the error is at most (256 + 8 + k / 2048) 2^-24 of the sum of the magnitudes. Two to eight rows add 64 first
-sums to the next instead, as one row of a narrow constant does (128 in blocks of 16). If the matrix lies along
-k, lanes run along k with 128 products to one sum. A vector times a matrix is a reduction of four rows at a
-time; its error is at most (84 + k / 64) 2^-24.
+sums to the next instead, as one row of a narrow constant does (128 in blocks of 16). More rows that read B
+where it lies continue the sums before, so bits are those of a packed B. If the matrix lies along k, lanes run
+along k with 128 products to one sum. A vector times a matrix is a reduction of four rows at a time; its error
+is at most (84 + k / 64) 2^-24.
 
 Matrix registers (AMX). Products of more than 16 rows and columns (8 in a recurrence) run there if the
 estimate is lower. Each float32 is split into three bfloat16 parts, and six of the nine products are

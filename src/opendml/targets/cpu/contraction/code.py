@@ -110,6 +110,7 @@ class ContractionCode(KernelCode):
             is_read_once=b.storage in (Storage.IN_PLACE, Storage.STREAMED),
             packed=a.packing.type,
             narrow=b.narrow if b.storage is Storage.NARROW_STREAMED else None,
+            continues=self.tiling.continues,
         )
         module, micro = self.function.module, self.tiling.micro
         self.micro, _ = shared_function(module, "micro", emit_micro_kernel, micro, self.lanes, strides)

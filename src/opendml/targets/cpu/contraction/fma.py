@@ -46,6 +46,8 @@ class Strides:
     """The type of the elements of A."""
     narrow: Narrow | None = None
     """The form of B if the micro-kernel widens it. An argument states where its parameters lie."""
+    continues: bool = False
+    """True if products are added to the sums before them one by one, as if all were of one part."""
     panels: int = 1
     """The panels of B that a tile reads side by side. If there are several, the last argument states the
     bytes from one to the next."""
@@ -123,9 +125,10 @@ class _MicroCode:
         self.type = total_type(strides.packed)
         self.multiply_add = multiply_add(strides.packed)
         self.vector = llvm_type(self.type, lanes)
+        begin, end = (("held", "begin"), ()) if strides.continues else ((), ("add",))
         self.blocks = {
             name: function.append_basic_block(name)
-            for name in ("entry", "steps", "rest_start", "rest", "done", "add", "store")
+            for name in ("entry", *begin, "steps", "rest_start", "rest", "done", *end, "store")
         }
         self.builder = ir.IRBuilder(self.blocks["entry"])
         self.distances = further.get("distances")
@@ -140,18 +143,20 @@ class _MicroCode:
 
     def emit(self) -> None:
         """Emit the function. Products are added from zero on, and their sums to `c`. So rounding errors grow
-        with the depth alone."""
-        _, _, c, results, row_bytes, depth, adds, *_ = self.function.args
+        with the depth alone. If the micro-kernel continues, they are added from `c` on."""
+        _, _, _, results, row_bytes, depth, *_ = self.function.args
         places = self._first_places()
+        totals, before = [number(self.type, self.lanes, 0)] * self.products, "entry"
+        if self.strides.continues:
+            totals, before = self._with_held(totals, "entry", "held", "begin"), "begin"
         steps = self.builder.udiv(depth, I64(self.step))
         rest = self.builder.urem(depth, I64(self.step))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
         self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
-        zeros = [number(self.type, self.lanes, 0)] * self.products
-        initial = [*places.all(), *zeros]
-        state = self._loop("steps", "entry", "rest_start", steps, places, initial, self.step)
+        initial = [*places.all(), *totals]
+        state = self._loop("steps", before, "rest_start", steps, places, initial, self.step)
         self._begin_block("rest_start")
-        joined = self._merged("entry", initial, "steps", state)
+        joined = self._merged(before, initial, "steps", state)
         has_rest = self.builder.icmp_unsigned("!=", rest, I64(0))
         self.builder.cbranch(has_rest, self.blocks["rest"], self.blocks["done"])
         state = self._loop("rest", "rest_start", "done", rest, places, joined, 1)
@@ -160,18 +165,31 @@ class _MicroCode:
         totals = state[-self.products :]
         if self.strides.packed in BYTES:
             totals = self._less_subtracted(totals, *state[:2])
-        self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
-        self._begin_block("add")
-        held_at = self._places(c, I64(self.strides.c_row))
-        held = [self.builder.load(place, typ=self.vector, align=4) for place in held_at]
-        add = self.builder.fadd if self.type.is_float else self.builder.add
-        added = [add(*pair) for pair in zip(held, totals, strict=True)]
-        self.builder.branch(self.blocks["store"])
-        self._begin_block("store")
-        sums = self._merged("done", totals, "add", added)
-        for place, value in zip(self._places(results, row_bytes), sums, strict=True):
+        if self.strides.continues:
+            self.builder.branch(self.blocks["store"])
+            self._begin_block("store")
+        else:
+            totals = self._with_held(totals, "done", "add", "store")
+        for place, value in zip(self._places(results, row_bytes), totals, strict=True):
             self.builder.store(value, place, align=4)
         self.builder.ret_void()
+
+    def _with_held(
+        self, totals: Sequence[ir.Value], before: str, held_block: str, behind: str
+    ) -> list[ir.Value]:
+        """Return the totals added to the sums in `c` if the function `adds`, else the totals. Go on behind
+        the block that adds them."""
+        _, _, c, _, _, _, adds, *_ = self.function.args
+        self.builder.cbranch(adds, self.blocks[held_block], self.blocks[behind])
+        self._begin_block(held_block)
+        held_at = self._places(c, I64(self.strides.c_row))
+        held = [self.builder.load(place, typ=self.vector, align=4) for place in held_at]
+        if not self.strides.continues:
+            add = self.builder.fadd if self.type.is_float else self.builder.add
+            held = [add(*pair) for pair in zip(held, totals, strict=True)]
+        self.builder.branch(self.blocks[behind])
+        self._begin_block(behind)
+        return self._merged(before, totals, held_block, held)
 
     def _first_places(self) -> _Places:
         """Return the addresses of the operands of the first product."""

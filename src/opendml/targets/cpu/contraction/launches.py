@@ -94,6 +94,7 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         tiles.parts_together if roles.types[0] is F32 and k > tiles.parts_together * depth else 0,
         viewed.image if viewed else None,
         choice.turns,
+        tiles.continues,
     )
     nest = epilogue_nest(roles, outer, choice.turns)
     pattern = replace(pattern_of(roles.epilogue, nest, CpuMode.CONTRACTION), walk=tiling)

@@ -30,6 +30,7 @@ from opendml.targets.cpu.contraction.roles import Roles, Varying, roles_of, vari
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     ITEMS,
+    MOST_ROWS,
     Division,
     Family,
     TileChoice,
@@ -41,7 +42,6 @@ from opendml.targets.cpu.contraction.tiles import (
 )
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import (
-    MOST_ROWS,
     PackedAheadB,
     UsualForm,
     has_usual_height,
@@ -606,7 +606,7 @@ def sums_alike(tiles: Tiles, others: Tiles) -> bool:
         return False
     # The depth of parts does not matter to integers, and equal windows have the same.
     is_open = tiles.roles.types[0] is F32 and not (tiles.viewed and others.viewed)
-    return not is_open or tiles.depth == others.depth
+    return not is_open or tiles.products_of_a_sum == others.products_of_a_sum
 
 
 def may_sum_alike(tiles: Tiles | Family, others: Tiles) -> bool:
@@ -710,7 +710,8 @@ def _all_families(every: Sequence[Roles], varying: Varying, kinds: Kinds | None 
         # A constant that is read in place would be in memory twice if other sizes pack it.
         if roles.types[0] is F32 and not stays and (varying is None or not is_fixed(roles.b)):
             # A matrix that all steps multiply by is packed once, for all of them.
-            found += [(_MATRICES, False, tilings_in_rows(roles)), (_DOTS, False, tilings_of_dots(roles))]
+            found.append((_MATRICES, False, tilings_in_rows(roles, varying)))
+            found.append((_DOTS, False, tilings_of_dots(roles)))
         found.append((_INT8, stays, amx_int8_tilings(roles)))
         found.append((_WINDOWS, False, _image_tilings(roles, False)))
         found.append((_WINDOWS, bool(roles.outer), _image_tilings(roles, True)))

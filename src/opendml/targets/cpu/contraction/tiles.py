@@ -20,15 +20,18 @@ DEPTH = 256
 PARTS_TOGETHER = 8
 """Parts whose sums are added up before they are added to those of others. So rounding errors grow with k /
 2048."""
+MOST_ROWS = 8
+"""The most rows that are few. They read a large constant once, from its panels."""
 ROWS_TOGETHER = 32
-"""Products of a part if B is read by few rows: the rows are read side by side, a tile of each."""
+"""Products of a part if B is read in place, or by few rows: the rows are read side by side, a tile of
+each."""
 VECTORS_TOGETHER = 128
 """Vectors of a part of DOTS, whose lanes are added up then."""
 PRODUCTS_IN_REGISTERS = 128
 """Products (or groups) of a part for AMX: parts of a micro-panel and of a panel stay in the first cache."""
 ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
-COLUMNS_IN_ROWS = 4096
+_COLUMNS_IN_PLACE = 4096
 """The most columns of a block whose B is read in place."""
 COLUMNS_OF_DOTS = 1024
 """The most columns of a block of DOTS."""
@@ -95,11 +98,23 @@ class Tiles:
             return PART
         if self.b is Storage.NARROW_STREAMED and self.roles.narrow:
             return min(ROWS_TOGETHER, self.roles.narrow[0].block)
-        return ROWS_TOGETHER if self.has_few_rows else DEPTH
+        return ROWS_TOGETHER if self.reads_b_once else DEPTH
 
     @property
-    def has_few_rows(self) -> bool:
-        """True if few rows read B once."""
+    def continues(self) -> bool:
+        """True if parts are read one after the other, but their products are added as those of one part of
+        DEPTH. So more than few rows have the same bits if B is packed and if it is read in place."""
+        is_in_place = self.b is Storage.IN_PLACE and self.instructions is Instructions.FMA
+        return is_in_place and self.micro.rows > MOST_ROWS
+
+    @property
+    def products_of_a_sum(self) -> int:
+        """The products (or groups) that are added to one sum, before this is added to others."""
+        return DEPTH if self.continues else self.depth
+
+    @property
+    def reads_b_once(self) -> bool:
+        """True if tiles have all rows, and read B a few rows at a time."""
         return self.b in (Storage.IN_PLACE, Storage.STREAMED, Storage.NARROW_STREAMED)
 
     @property
@@ -112,8 +127,10 @@ class Tiles:
     @property
     def parts_together(self) -> int:
         """The parts whose sums are added up before they are added to those of others."""
+        if self.continues:
+            return DEPTH // ROWS_TOGETHER
         products = self.depth if self.b is Storage.NARROW_STREAMED else ROWS_TOGETHER
-        return DEPTH * PARTS_TOGETHER // products if self.has_few_rows else PARTS_TOGETHER
+        return DEPTH * PARTS_TOGETHER // products if self.reads_b_once else PARTS_TOGETHER
 
     @property
     def packed_ahead(self) -> Kernel | None:
@@ -154,7 +171,7 @@ class Tiles:
     @property
     def turns(self) -> bool:
         """True if results are turned, since they lie contiguous along the rows."""
-        is_in_vectors = self.instructions is Instructions.FMA and not self.has_few_rows
+        is_in_vectors = self.instructions is Instructions.FMA and not self.reads_b_once
         return is_in_vectors and self.b is not Storage.WINDOWS and turns_results(self.roles)
 
     @property
@@ -184,9 +201,9 @@ class Tiles:
             rows, columns = rows_in_cache(span), span
         elif self.instructions.are_amx:
             rows, columns = MOST_AMX_RESULTS
-        elif self.has_few_rows:
+        elif self.reads_b_once:
             rows = self.micro.rows
-            columns = COLUMNS_IN_ROWS if self.b is Storage.IN_PLACE else self.columns
+            columns = columns_in_place(rows) if self.b is Storage.IN_PLACE else self.columns
         return in_tiles((rows, columns), self.micro.rows, self.width)
 
 
@@ -253,6 +270,12 @@ def block_in_cache() -> tuple[int, int]:
     and its part of B less."""
     columns = 256 if machine().l2_bytes >= 1024 * 1024 else 128
     return rows_in_cache(columns), columns
+
+
+def columns_in_place(rows: int) -> int:
+    """Return the most columns of a block of some rows whose B is read in place. Its results take a quarter of
+    a core's own cache at most, too."""
+    return min(_COLUMNS_IN_PLACE, rows_in_cache(rows))
 
 
 def image_columns(span: int, width: int) -> int:

@@ -380,6 +380,8 @@ class Tiling(WalkPattern):
     turns: bool = False
     """True if results are neighbours in memory along the rows of tiles. The rows of the pattern are then the
     columns of tiles."""
+    continues: bool = False
+    """True if the products of parts that belong together are added one by one, as if all were of one part."""
 
     @property
     def instructions(self) -> Instructions:
