@@ -20,7 +20,8 @@ from opendml.compiler.stored_kernels import (
     kernels_to_json,
 )
 from opendml.program.program import Program
-from opendml.program.sizes import TracedFloat, TracedWord, is_traced
+from opendml.program.sizes import is_traced
+from opendml.program.traced_floats import TracedFloat, TracedWord
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
