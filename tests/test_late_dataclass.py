@@ -280,3 +280,14 @@ def test_frozen_and_light_classes_inherit_from_each_other() -> None:
 def test_replacing_an_unknown_field_raises_the_error_of_the_class() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'unknown'"):
         late_dataclass.replace(Light(1), unknown=2)  # type: ignore[call-arg]
+
+
+def test_fields_with_the_names_of_arguments_are_replaced() -> None:
+    @late_dataclass.light_dataclass(frozen=True, slots=True)
+    class Step:
+        of: int
+        own: int
+        instance: int
+
+    assert late_dataclass.replace(Step(1, 2, 3), of=4) == Step(4, 2, 3)
+    assert late_dataclass.replace(Step(1, 2, 3), own=4, instance=5) == Step(1, 4, 5)

@@ -150,10 +150,11 @@ def _replacing(of: type, *changed: str) -> Callable[..., Any]:
         [each for each in dataclasses.fields(of) if each.init], key=lambda each: bool(each.kw_only)
     )
     names = {each.name: f"{each.name}=" if each.kw_only else "" for each in every}
-    values = {name: f"own.{name}" for name in names} | {name: name for name in changed}
+    values = {name: f"self.{name}" for name in names} | {name: name for name in changed}
     arguments = [f"{names.get(name, f'{name}=')}{value}" for name, value in values.items()]
+    # A field may have any other name than `self`.
     made: Callable[..., Any] = eval(
-        f"lambda {', '.join(['own', *changed])}: of({', '.join(arguments)})", {"of": of}
+        f"lambda {', '.join(['self', *changed])}: self.__class__({', '.join(arguments)})"
     )
     return made
 
