@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -169,3 +171,21 @@ def test_the_parts_of_a_product_are_found_once_for_all_sizes(monkeypatch: pytest
         sized = grown(kernel, 0, rows)
         assert all(roles.roles_of(sized, exchanged) for exchanged in (False, True))
     assert len(found) == 3  # Two operands and the epilogue.
+
+
+ORDERED = """
+from opendml.compiler.kernel import Access
+from opendml.program.atoms import Dimension
+from opendml.program.scalar_type import ScalarType
+from opendml.program.trace import Trace
+from opendml.targets.cpu.contraction.roles import by_stride
+
+trace = Trace({"rows": Dimension(4), "columns": Dimension(50)})
+strides = trace.size("rows"), trace.size("columns")
+print(by_stride([Access(0, ScalarType.FLOAT32, 0, strides)], [0, 1]), [str(size) for _, size in trace.guards])
+"""
+
+
+def test_orders_of_dimensions_are_guarded_without_assertions_too() -> None:
+    found = subprocess.run([sys.executable, "-O", "-c", ORDERED], capture_output=True, text=True, check=True)
+    assert found.stdout == "(1, 0) ['<-1-rows+columns>']\n"

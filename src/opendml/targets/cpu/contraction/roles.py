@@ -184,9 +184,10 @@ def by_stride(accesses: Sequence[Access], dimensions: Iterable[int]) -> tuple[in
     strides = {each: abs(accesses[0].strides[each]) for each in order}
     order = [each for _, each in sorted([(-hint_of(stride), each) for each, stride in strides.items()])]
     for first, second in pairwise(order):
-        # Traced sizes record here that they have this order.
+        # Traced sizes record here that they have this order, with `python -O` too.
         more, less = strides[first], strides[second]
-        assert more >= less if first < second else more > less
+        if not (more >= less if first < second else more > less):
+            raise AssertionError("comparisons of sizes agree with their hints")
     return tuple(order)
 
 
