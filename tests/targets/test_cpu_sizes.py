@@ -189,3 +189,20 @@ print(by_stride([Access(0, ScalarType.FLOAT32, 0, strides)], [0, 1]), [str(size)
 def test_orders_of_dimensions_are_guarded_without_assertions_too() -> None:
     found = subprocess.run([sys.executable, "-O", "-c", ORDERED], capture_output=True, text=True, check=True)
     assert found.stdout == "(1, 0) ['<-1-rows+columns>']\n"
+
+
+def test_windows_larger_than_a_part_of_products_are_planned_for_all_sizes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    random = np.random.default_rng(5)
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 1, "height", "width"])
+    filters = random.integers(-3, 4, (32, 1, 17, 17)).astype(np.float32)
+    y = dml.convolution(x, graph.constant(filters))
+    model = graph.compile({"y": y}, "cpu")
+    for batch, height, width in ((2, 40, 33), (3, 48, 56), (2, 20, 70)):
+        image = random.integers(-3, 4, (batch, 1, height, width)).astype(np.float32)
+        windows = np.lib.stride_tricks.sliding_window_view(image[:, 0], (17, 17), (1, 2))
+        expected = np.einsum("nhwij,oij->nohw", windows, filters[:, 0])
+        np.testing.assert_array_equal(np.asarray(model(image)["y"]), expected)
+    assert "cannot be traced" not in caplog.text

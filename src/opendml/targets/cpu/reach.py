@@ -14,7 +14,7 @@ from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import WindowAlong, windows_along
 from opendml.targets.cpu.contraction.image_tilings import most_width
 from opendml.targets.cpu.contraction.schedule import LAUNCHED, ProductQuery
-from opendml.targets.cpu.contraction.tiles import MOST_ROWS, TileChoice, is_fixed
+from opendml.targets.cpu.contraction.tiles import DEPTH, MOST_ROWS, TileChoice, is_fixed
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 
 _LONG_BLOCK = 96
@@ -76,8 +76,10 @@ class Reach:
         return self.windows is None or self.windows.are_those_of(kernel, sizes)
 
 
-def reach_of_filters(query: ProductQuery) -> Reach:
+def reach_of_filters(query: ProductQuery) -> Reach | None:
     """Return the reach of any choice for a query that adds in one way, whose filters are constant.
+
+    None: their own sizes alone, since a part of products has no whole window.
 
     Up to MOST_ROWS pixels are never among them: these are rows that stream a constant.
     """
@@ -91,6 +93,8 @@ def reach_of_filters(query: ProductQuery) -> Reach:
         found = [viewed.rows, viewed.columns][-len(image) :]
     loads = tuple([query.kernel.loads.index(load) for load in filters.b.loads])
     windows = _Windows(loads, image, filters.depth, found)
+    if viewed is not None and not viewed.depth(DEPTH):
+        return None
     if viewed is not None:
         limits = _Limit(filters.columns, MOST_ROWS + 1), _Limit(image[-1:], most=most_width(viewed))
         return Reach(limits, windows)
