@@ -37,6 +37,7 @@ _OF_BLOCK = (
     "guards",
     "hints",
     "_ranges",
+    "range",
     "_known_quotients",
     "_known_answers",
     "_known_comparisons",
@@ -91,6 +92,7 @@ class Trace(Locked, SizeTable):
         self.hints = AtomValues(self.atoms, self._hint_of)
         """The hints of atoms by their numbers. A block has its own."""
         self._ranges = Ranges(self.atoms, dimensions, outer)
+        self.range = self._ranges.of
         self._known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]] = {}
         self._known_answers: Answers = {}
         """The results of comparisons for which `has_answers` has recorded guards."""
@@ -266,10 +268,6 @@ class Trace(Locked, SizeTable):
                 coefficient *= hints[atom]
             total += coefficient
         return total
-
-    def range(self, polynomial: Polynomial) -> Interval:
-        """Return bounds of the values of a polynomial."""
-        return self._ranges.of(polynomial)
 
     def quotient(self, above: Polynomial, below: Polynomial) -> Polynomial:
         """Return a polynomial for a quotient, rounded down. `below` is not 0 for any sizes in range."""
