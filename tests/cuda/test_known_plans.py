@@ -308,7 +308,7 @@ def divided(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = planning.CudaTracedProgram.compile
 
     def compile(program: planning.CudaTracedProgram) -> Any:
-        size = next(each for layout in program._program.inputs for each in layout.sizes if is_traced(each))
+        size = next(each for layout in program.program.inputs for each in layout.sizes if is_traced(each))
         assert [size % each == 0 for each in (2, 4, 3, 8, 5)]  # Each makes a guard.
         return compiled(program)
 
