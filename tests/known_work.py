@@ -1,4 +1,4 @@
-"""What a process does about models that another one has run, and a graph whose plan has recurrences."""
+"""Count what a process does for models that another one has run, and make a graph with recurrences."""
 
 from __future__ import annotations
 

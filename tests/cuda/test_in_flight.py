@@ -1,4 +1,4 @@
-"""What stays alive until work on a stream is done, while several threads add work."""
+"""Check what stays alive until work on a stream is done, while several threads add work."""
 
 from __future__ import annotations
 
