@@ -16,7 +16,7 @@ from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
-from opendml.program.node import Attribute, Node, Operation, View, apply, constant, source
+from opendml.program.node import Attribute, Node, Operation, View, apply, constant, reduction, source
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
@@ -159,6 +159,18 @@ def test_tensors_that_a_third_one_spans_are_one() -> None:
     loads = [access(0, 10_000, 4), access(0, 0, 4), access(0, 0, 400)]
     form, _ = form_of(kernel_of(loads, [access(1, 0, 4)], value, domain=(100,)))
     assert [(each.buffer, each.offset) for each in form.loads] == [(0, 0), (0, -10_000), (0, -10_000)]
+
+
+def test_a_result_of_a_reduction_behind_the_windows_that_it_reads_is_a_tensor_of_its_own() -> None:
+    value = reduction(Operation.SUM, source(0, F32, (100, 3)), [1])
+    # Windows of 3 in a row of 100, of which the last one reaches one element past the row.
+    loads = (access(0, 0, 4, 4),)
+    behind, apart = (
+        form_of(Kernel((100, 3), (1,), loads, (access(*place, 4, 0),), (value,)))
+        for place in ((0, 400), (1, 0))
+    )
+    assert behind[0] == apart[0]
+    assert (behind[1].buffers, behind[1].offsets) == ((0, 0), (0, 400))
 
 
 ATTRIBUTES: list[Attribute] = [

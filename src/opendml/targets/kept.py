@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 from opendml.compiler.memory import aligned
@@ -47,6 +48,12 @@ def addresses_within(kept: Sequence[Kept], address: int) -> list[int]:
     return list(accumulate((aligned(each.size) for each in kept[:-1]), initial=address)) if kept else []
 
 
+@lru_cache(maxsize=256)
+def _text_of_copy(layout: Layout) -> str:
+    """Return the text of the recipe of a copy. A model has many constants of few layouts."""
+    return f"copy of {layout}"
+
+
 class KeptConstants:
     """The constants that dispatches read as they are: copies, each filled by a step of its own.
 
@@ -63,7 +70,7 @@ class KeptConstants:
         self.kept = [
             Kept(
                 layout.span[1] - layout.span[0],
-                Recipe(f"copy of {layout}", (number,)),
+                Recipe(_text_of_copy(layout), (number,)),
                 step,
                 copied_from=layout.span[0],
             )

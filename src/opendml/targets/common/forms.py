@@ -44,14 +44,20 @@ def form_of(kernel: Kernel, hints: Kernel | None = None) -> tuple[Kernel, ValueB
     """Return the form of a kernel, and what binds the form to it.
 
     In the form, accesses that may touch the same bytes, or begin near each other, are of one tensor; its
-    number is their buffer, and their offsets count from its first access. Counters keep their offsets.
+    number is their buffer, and their offsets count from its first access. Counters keep their offsets. The
+    results of a reduction are of tensors of their own: windows that reach past an image seem to touch a
+    result behind it.
 
     Args:
         kernel: the kernel, perhaps with traced sizes.
         hints: the kernel with its sizes in the traced run, by which accesses are of one tensor.
     """
-    accesses, plain = kernel.accesses, hints or kernel
-    tensors = _tensors(plain.accesses, plain.domain)
+    accesses, plain, loads = kernel.accesses, hints or kernel, len(kernel.loads)
+    if kernel.axes:
+        tensors = _tensors(plain.loads, plain.domain)
+        tensors += [loads + each for each in _tensors(plain.stores, plain.domain)]
+    else:
+        tensors = _tensors(plain.accesses, plain.domain)
     buffers: list[int] = []
     offsets: list[int] = []
     places = dict[int, int]()
@@ -67,7 +73,6 @@ def form_of(kernel: Kernel, hints: Kernel | None = None) -> tuple[Kernel, ValueB
             offset = access.offset - offsets[place]
             access = Access(place, access.type, offset, access.strides, *own)
         result.append(access)
-    loads = len(kernel.loads)
     numbers = tuple(range(len(kernel.numbers)))
     form = Kernel(
         kernel.domain, kernel.axes, tuple(result[:loads]), tuple(result[loads:]), kernel.values, numbers

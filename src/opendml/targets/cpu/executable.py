@@ -17,7 +17,6 @@ import numpy as np
 
 from opendml.across_forks import cached_property
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import is_traced
 from opendml.targets.arenas import Arenas
 from opendml.targets.cpu.machine_code import MachineCode
 from opendml.targets.cpu.native import HEADER, LAUNCH, PARAMETERS, TABLE, THREADS
@@ -89,6 +88,7 @@ class InitializationStep:
         kept: the memory that it fills.
         buffers: the buffers of this memory.
         between: buffers and bytes of tensors that only the step reads.
+        is_traced: True if a traced size is part of it, so that it cannot be run.
     """
 
     make_job: Callable[[], Job]
@@ -96,21 +96,12 @@ class InitializationStep:
     kept: list[Kept]
     buffers: list[int]
     between: list[tuple[int, int]]
+    is_traced: bool = False
 
     @cached_property
     def job(self) -> Job:
         """Its launches."""
         return self.make_job()
-
-    @property
-    def is_traced(self) -> bool:
-        """True if a traced size is part of it."""
-        numbers = (
-            self.job.arena_bytes,
-            *[each.size for each in self.kept],
-            *[size for _, size in self.between],
-        )
-        return bool(self.job.sizes) or any(map(is_traced, numbers))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from opendml.compiler.loops import (
 )
 from opendml.late_dataclass import light_dataclass, replace
 from opendml.program.node import SEARCHES, Operation, ordered
-from opendml.program.sizes import Size, are_same, greatest, hint_of
+from opendml.program.sizes import Size, are_same, greatest, hint_of, is_traced
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
@@ -172,6 +172,12 @@ class CpuLaunch:
             parameters[position] = binding.numbers[parameters[position]]
         reads = frozenset([binding.buffers[tensor] for tensor in self.reads])
         return replace(self, parameters=tuple(parameters), reads=reads)
+
+    @property
+    def is_traced(self) -> bool:
+        """True if a word of it is traced, or the bytes that it needs."""
+        own = self.first, self.items, self.grain, self.partial_bytes, self.scratch_bytes
+        return any(map(is_traced, own)) or any(map(is_traced, self.parameters))
 
     @property
     def claims(self) -> int:

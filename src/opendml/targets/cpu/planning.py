@@ -351,9 +351,10 @@ def _steps(
         between = [(buffer, each.size) for buffer, each in own.items() if buffer not in read]
         constants = frozenset(buffer for each, _ in launches for buffer in each.launch.reads)
         constants &= frozenset(range(kernels.input_count))
-        steps.append(
-            InitializationStep(job, constants, kept, [*wanted, *(each.buffer for each in packed)], between)
-        )
+        numbers = [arena_bytes, *[each.size for each in kept], *[size for _, size in between]]
+        is_open = any(map(is_traced, numbers)) or any(each.launch.is_traced for each, _ in launches)
+        buffers = [*wanted, *[each.buffer for each in packed]]
+        steps.append(InitializationStep(job, constants, kept, buffers, between, is_open))
 
     if shared:
         add(sorted(shared, key=lambda pair: places[id(pair[0])]), kernels.initializer_arena_bytes)
