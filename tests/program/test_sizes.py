@@ -410,6 +410,19 @@ def test_guards_narrow_ranges_if_a_trace_says_so() -> None:
     assert length // 8 * batch == 6 * batch
 
 
+def test_a_trace_knows_its_own_guards_in_a_block_too() -> None:
+    trace, sizes = of(narrows=True)
+    assert not trace.is_in_block
+    assert sizes["length"] >= 2
+    own = dict(trace.own_guards)
+    with trace.within({"batch": Dimension(5, 2, 9)}) as inner:
+        assert sizes["batch"] >= 4
+        assert trace.is_in_block
+        assert inner
+        assert trace.own_guards == own != inner
+    assert trace.own_guards == own == trace.guards
+
+
 def test_blocks_within_blocks_keep_ranges_that_guards_narrowed_outside() -> None:
     trace, sizes = of(narrows=True)
     batch, length = sizes["batch"], sizes["length"]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 
 import opendml as dml
 from opendml.runtime.graphs.named_model import NamedModel
+from opendml.runtime.graphs.plan_maker import PlanMaker, Ranges
 from opendml.runtime.memory.host_array import Array
 
 SIZE = 4
@@ -51,6 +54,84 @@ def test_a_state_grows_by_new_rows(type: str) -> None:
     assert state.length == 0
     state.run({"past": rows(2, 5, kind), "new": rows(1, 6, kind)})
     assert state["past"][0, :, 0].tolist() == [5, 5, 6]
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Ranges, Mapping[str, int]]]:
+    """The ranges and the sizes for which plans are made."""
+    found, plan = list[tuple[Ranges, Mapping[str, int]]](), PlanMaker.plan
+
+    def noted(maker: PlanMaker, ranges: Ranges, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Any:
+        found.append((ranges, sizes))
+        return plan(maker, ranges, hints, sizes)
+
+    monkeypatch.setattr(PlanMaker, "plan", noted)
+    return found
+
+
+def run_during_a_plan(monkeypatch: pytest.MonkeyPatch, model: NamedModel, run: Callable[[], None]) -> Array:
+    """Call a model with sizes of a new bucket. While it makes their plan, do something else."""
+    (traces,) = model._traces.values()
+    (traced,) = traces
+    program: Any = traced.maker.traced
+    compiled = program.compile
+
+    def interrupted() -> Any:
+        monkeypatch.setattr(program, "compile", compiled)
+        run()
+        return compiled()
+
+    monkeypatch.setattr(program, "compile", interrupted)
+    total: Array = model(past=rows(40, 2), new=rows(3, 1))["total"]
+    return total
+
+
+def test_a_state_and_a_call_in_another_thread_make_plans_in_turns(
+    monkeypatch: pytest.MonkeyPatch, planned: list[tuple[Ranges, Mapping[str, int]]]
+) -> None:
+    """Both graphs have the sizes of one trace, which has the ranges of one bucket while it makes a plan."""
+    model = cached()
+    assert isinstance(model, NamedModel)
+    state, totals = model.state(), list[Array]()
+    state.run({"past": rows(3, 1), "new": rows(3, 1)})
+    del planned[:]
+
+    def run() -> None:
+        totals.append(state.run({"past": rows(200, 1), "new": rows(1, 5)})["total"])
+
+    thread = threading.Thread(target=run)
+
+    def begin() -> None:
+        thread.start()
+        thread.join(0.2)  # It waits, unless it plans at the same time.
+
+    total = run_during_a_plan(monkeypatch, model, begin)
+    thread.join()
+    assert (total == 2 * 83).all()
+    assert (totals[0] == 2 * 205).all()
+    assert {tuple(sizes.values())[:2] for _, sizes in planned} == {(40, 3), (200, 1)}
+    for ranges, sizes in planned:
+        assert all(least <= sizes[name] <= greatest for name, (least, greatest) in ranges.items())
+
+
+def test_a_handler_runs_a_model_whose_plan_it_interrupts(
+    monkeypatch: pytest.MonkeyPatch, planned: list[tuple[Ranges, Mapping[str, int]]]
+) -> None:
+    model = cached()
+    assert isinstance(model, NamedModel)
+    state, totals = model.state(), list[Array]()
+    state.run({"past": rows(3, 1), "new": rows(3, 1)})
+    del planned[:]
+
+    def handle() -> None:
+        totals.append(model(past=rows(200, 1), new=rows(1, 5))["total"])
+        totals.append(state.run({"past": rows(300, 1), "new": rows(1, 5)})["total"])
+
+    total = run_during_a_plan(monkeypatch, model, handle)
+    assert (total == 2 * 83).all()
+    assert [each.flat[0] for each in totals] == [2 * 205, 2 * 305]
+    for ranges, sizes in planned:
+        assert all(least <= sizes[name] <= greatest for name, (least, greatest) in ranges.items())
 
 
 def test_a_state_that_was_warmed_up_plans_nothing(caplog: pytest.LogCaptureFixture) -> None:

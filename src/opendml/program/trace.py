@@ -52,7 +52,8 @@ _OWN_MODULES = {__name__, Size.__module__, TracedFloat.__module__}
 class Trace(Locked, SizeTable):
     """The dimensions of sizes, and the guards under which what is made from them is right.
 
-    It is used by one thread at a time. `within` waits for others.
+    One thread uses it at a time. A trace that several threads know is used under `_lock`, for comparisons and
+    ranges too: in a block of `within`, they are those of the block.
 
     Args:
         dimensions: the dimensions by name.
@@ -127,6 +128,17 @@ class Trace(Locked, SizeTable):
         """
         with self._lock:
             yield from self._within(dimensions, served)
+
+    @property
+    def is_in_block(self) -> bool:
+        """True if the thread that holds the lock is in a block of `within`."""
+        return self._outermost is not None
+
+    @property
+    def own_guards(self) -> Guards:
+        """The guards outside of all blocks, whatever other threads do."""
+        with self._lock:
+            return self.guards if self._outermost is None else self._outermost[1]["guards"]
 
     @contextmanager
     def passing_units(self) -> Iterator[None]:

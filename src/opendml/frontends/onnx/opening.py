@@ -83,7 +83,7 @@ class Opened:
                 return False
             work, executable, guards = plan.work, plan.executable, plan.guards
             kernel_steps, hints, refused = plan.steps, dict(plan.hints), [*plan.refused]
-        others = [(each.exact, set(each.trace.guards).difference(guards)) for each in step.dimensions]
+        others = [(each.exact, set(each.trace.own_guards).difference(guards)) for each in step.dimensions]
         buffers = {name: number for number, name in enumerate(model._names) if name is not None}
         first = len(work.inputs)
         outputs = {
@@ -117,7 +117,7 @@ class Opened:
             known.follow(given, traced.maker.refusals)
             # The guards of the graph alone are fewer than those of the plan.
             own = set(traced.maker.guards)
-            others = [(each.exact, set(each.trace.guards) - own) for each in step.dimensions]
+            others = [(each.exact, set(each.trace.own_guards) - own) for each in step.dimensions]
             facts = replace(facts, others=[(exact, list(each)) for exact, each in others if exact or each])
             known.write_graph(given, traced.maker, facts, constant, read)
         return True

@@ -18,7 +18,6 @@ from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
 from opendml.garbage import collection_paused
 from opendml.late_dataclass import dataclass
-from opendml.locked import Locked
 from opendml.logs import log
 from opendml.program.atoms import GREATEST, LEAST_TRACED, Dimension
 from opendml.program.buckets import Bucket, bucket_of
@@ -201,8 +200,11 @@ class GraphInPlace:
     lengths: Values
 
 
-class TracedModel(Locked):
+class TracedModel:
     """A graph with the sizes of one trace, for a device that has plans (`has_plans`).
+
+    It makes plans under the lock of the trace, which its graphs in place share. While one of them makes a
+    plan, the ranges of the trace are those of a bucket. Hints by these would not suit other buckets.
 
     Args:
         device: the device.
@@ -222,7 +224,6 @@ class TracedModel(Locked):
         names: tuple[Sequence[str | None], Sequence[str]],
         before_plan: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__()
         self.device = device
         self._names, self._output_names = names
         self._work, self._trace, self._make = work, trace, make
@@ -265,13 +266,14 @@ class TracedModel(Locked):
     def at(self, sizes: Mapping[str, int]) -> Model | None:
         """Return the model for some sizes of all dimensions, each 2 or more.
 
-        None: they do not meet the guards of the graph, or the device cannot compile it with traced sizes.
+        None: they do not meet the guards of the graph, or the device cannot compile it with traced sizes. Or
+        a handler of a signal runs the model, while its thread makes a plan.
         """
         key = tuple([sizes[name] for name in self.maker.dimensions])
         model = self._models.get(key)
         if model is None:
-            with self._lock, collection_paused():
-                model = self._planned(sizes, key)
+            with self._trace._lock, collection_paused():
+                model = None if self._trace.is_in_block else self._planned(sizes, key)
                 if model is not None:
                     kept(self._models, key, model)
         return model
@@ -289,11 +291,13 @@ class TracedModel(Locked):
 
         Returns:
             The graph. None: no output begins with its input, or the device cannot compile the graph with
-            traced sizes.
+            traced sizes. Or a handler of a signal asks, while its thread makes a plan.
         """
         key = tuple(pairs.items())
         if key not in self._in_place:
-            with self._lock:
+            with self._trace._lock:
+                if self._trace.is_in_block:
+                    return None
                 if key not in self._in_place:
                     self._in_place[key] = self._made_in_place(pairs)
         return self._in_place[key]
@@ -339,7 +343,8 @@ class TracedModel(Locked):
         served = [plan for plan in plans if plan.serves(sizes)]
         if len(served) < 2:
             return served[0] if served else None
-        first = list(self.maker.candidates(self.maker.ranges(key), sizes))
+        with self._trace._lock:
+            first = list(self.maker.candidates(self.maker.ranges(key), sizes))
         return min(served, key=lambda plan: first.index(plan.hints) if plan.hints in first else len(first))
 
     def _planned(self, sizes: Mapping[str, int], key: tuple[int, ...]) -> Model | None:
