@@ -131,6 +131,29 @@ def test_memory_is_freed_after_a_wait_and_not_before(counting: CountingDriver) -
     assert not counting.taken
 
 
+def test_memory_that_is_dropped_while_a_thread_waits_is_not_freed_by_it(
+    counting: CountingDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread found one piece of memory, which another one frees meanwhile. The next may be in use."""
+    monkeypatch.setattr(driver, "_MOST_RETIRED_BYTES", 500)
+    device = driver.device()
+    held = [device.allocate(100)]
+    device.allocate(600)
+
+    def waited() -> tuple[Result]:
+        other = threading.Thread(target=device.free_retired, args=(int(device.stream),))
+        other.start()
+        other.join()
+        held.clear()
+        return (Result(0),)
+
+    monkeypatch.setattr(counting, "cuCtxSynchronize", waited, raising=False)
+    device.synchronize_all()
+    assert sum(counting.taken.values()) == 100
+    device.synchronize_all()
+    assert not counting.taken
+
+
 def test_memory_that_nobody_holds_makes_room(counting: CountingDriver) -> None:
     device = driver.device()
     memory = device.allocate(600)

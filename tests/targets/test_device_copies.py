@@ -29,3 +29,18 @@ def test_copies_that_are_given_back_after_memory_was_freed_are_freed_too() -> No
     arenas.shrink(0)
     arenas.copies.give(block)
     assert arenas.free_bytes == 0
+
+
+def test_a_block_is_large_enough_if_another_thread_notes_a_smaller_need_meanwhile() -> None:
+    class Freed(HostMemory):
+        """Memory before whose end another thread goes on."""
+
+        def __del__(self) -> None:
+            copies.most = 100
+
+    copies = DeviceCopies()
+    copies.give(copies.take(100, 0, Freed))
+    size, memory = copies.take(300, 0, HostMemory)
+    assert size == 300
+    assert isinstance(memory, HostMemory)
+    assert memory.bytes.size >= 300

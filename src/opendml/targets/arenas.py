@@ -36,7 +36,8 @@ class DeviceCopies:
         Raises:
             Unsupported: there is not enough memory.
         """
-        self.most = max(self.most, size)
+        # Another thread may write a smaller need meanwhile.
+        most = self.most = max(self.most, size)
         try:
             # Another thread may take one meanwhile. Any block will do.
             for place in range(len(self._free)):
@@ -49,7 +50,7 @@ class DeviceCopies:
             return size, allocate(size)
         if found[0] < size:
             del found  # freed before more is taken
-            return self.most, allocate(self.most)
+            return most, allocate(most)
         return found
 
     def give(self, block: tuple[int, OwnMemory]) -> None:

@@ -67,7 +67,8 @@ class SizedInstances:
             _, count = self._met.get(id(values), (values, 0))
             self._met[id(values)] = values, count + 1
             while len(self._met) > _MOST_MET:
-                self._met.pop(next(iter(self._met)), None)
+                # Other threads may add and remove sizes meanwhile.
+                self._met.pop(next(iter(list(self._met)), 0), None)
             rare = [place for place in range(len(self.free)) if not self._is_often(self.free[place].values)]
             if rare and not self._is_often(values):
                 return self.free.pop(rare[-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -206,23 +206,29 @@ class CudaDevice:
     def synchronize_all(self) -> None:
         """Wait until all work on the device is done."""
         driver = driver_module()
-        retired = len(self._retired)
         with self.current(), self.capturing:
+            retired = self._taken()
             check(driver.cuCtxSynchronize(), "running a kernel")
-        # More may be retired meanwhile, and is not free to use yet.
-        self._free(retired)
+            self._free(retired)
         if retired:
             # The driver gives freed memory back to other users of the device when its stream is waited for.
             self.synchronize(self.stream)
 
-    def _free(self, count: int) -> None:
-        """Free the memory that was retired first, in the order of the device's own stream."""
+    def _taken(self) -> list[tuple[Any, int]]:
+        """Take all memory that is retired by now, to free it after a wait. What another thread retires
+        meanwhile may be in use by later work."""
+        taken = list[tuple[Any, int]]()
+        with suppress(IndexError):
+            for _ in range(len(self._retired)):
+                taken.append(self._retired.popleft())
+        return taken
+
+    def _free(self, retired: Iterable[tuple[Any, int]]) -> None:
+        """Free retired memory in the order of the device's own stream."""
         driver = driver_module()
         with self.current():
-            for _ in range(count):
-                with suppress(IndexError):
-                    pointer, _ = self._retired.popleft()
-                    driver.cuMemFreeAsync(pointer, self.stream)
+            for pointer, _ in retired:
+                driver.cuMemFreeAsync(pointer, self.stream)
 
     def order(self, before: Any, after: Any) -> None:
         """Make the stream `after` wait for the work that is now on the stream `before`."""
@@ -272,8 +278,9 @@ class CudaDevice:
         if (sum(sizes) <= _MOST_RETIRED_BYTES and len(sizes) <= _MOST_RETIRED) or self._is_capturing(stream):
             return
         if self.streams <= {stream, int(self.stream)}:
+            retired = self._taken()
             self.order(stream, self.stream)
-            self._free(len(sizes))
+            self._free(retired)
         elif not self._is_capturing(_DEFAULT_STREAM):
             self.synchronize_all()
 
