@@ -3,6 +3,8 @@ is."""
 
 from __future__ import annotations
 
+import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,39 @@ def test_bound_caches_have_only_new_rows_written(type: str, heads: int, shared: 
             assert torch.equal(each[:, :, length : length + 1], new[name])
             each[:, :, length] = before[name][:, :, length]
             assert torch.equal(each.nan_to_num(7), before[name].nan_to_num(7))
+
+
+def test_states_in_threads_have_right_results_while_others_make_plans() -> None:
+    model, problems = attention(dml.FLOAT32, 4, 4, 24), list[object]()
+
+    def rows(generator: Any, count: int) -> Any:
+        return torch.randn(2, 4, count, 24, generator=generator).numpy()
+
+    def work(number: int) -> None:
+        chosen, generator = random.Random(number), torch.Generator().manual_seed(number)
+        state = model.state({"present_k": "past_k", "present_v": "past_v"})
+        for _ in range(12):
+            length = 1 << chosen.randrange(11) | chosen.randrange(1, 9)
+            names = ("past_k", "past_v", "q", "k", "v")
+            given = {name: rows(generator, length if name[:4] == "past" else 1) for name in names}
+            y = (model if chosen.random() < 0.3 else state.run)(given)["y"]
+            both = (np.concatenate([given[f"past_{name}"], given[name]], axis=2) for name in "kv")
+            wanted = attended(*(torch.from_numpy(each) for each in (given["q"], *both))).numpy()
+            if not np.abs(y - wanted).max() <= 1e-5:
+                problems.append((number, length, np.abs(y - wanted).max()))
+
+    def noted(number: int) -> None:
+        try:
+            work(number)
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=noted, args=(number,)) for number in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not problems
 
 
 def test_a_state_keeps_tensors_on_the_device_and_its_plans_serve_new_lengths() -> None:

@@ -56,6 +56,37 @@ def test_a_state_grows_by_new_rows(type: str) -> None:
     assert state["past"][0, :, 0].tolist() == [5, 5, 6]
 
 
+def test_a_state_refuses_other_threads_and_handlers_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, errors = cached().state(), list[Exception]()
+    state.run({"past": rows(2, 1), "new": rows(1, 2)})
+    usual = state._run
+
+    def misused(use: Callable[[], object]) -> None:
+        try:
+            use()
+        except dml.InvalidArgument as error:
+            errors.append(error)
+
+    def run(*given: Any) -> Mapping[str, Any]:
+        for use in (lambda: state.run({"new": rows(1, 9)}), state.clear):
+            misused(use)
+            thread = threading.Thread(target=misused, args=(use,))
+            thread.start()
+            thread.join()
+        return usual(*given)
+
+    monkeypatch.setattr(state, "_run", run)
+    state.run({"new": rows(1, 3)})
+    assert [str(each) for each in errors] == [
+        "state: a run of it has not ended; each thread needs a state of its own"
+    ] * 4
+    monkeypatch.undo()
+    state.run({"new": rows(1, 4)})
+    assert state["past"][0, :, 0].tolist() == [1, 1, 2, 3, 4]
+    copy.copy(state).clear()
+    assert state.length == 5
+
+
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Ranges, Mapping[str, int]]]:
     """The ranges and the sizes for which plans are made."""

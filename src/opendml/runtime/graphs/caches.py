@@ -6,7 +6,8 @@ memory of its own instead: the input and the output are views of one buffer that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -411,7 +412,7 @@ class ModelState:
 
     `model.state()` makes one. Where an output is the input with new rows behind it, a run writes only these
     rows. The buffers grow by doubling. A run that fails leaves the rows as they were. One state is used by
-    one thread at a time; several states of a model are independent.
+    one thread at a time, and refuses others meanwhile; several states of a model are independent.
 
     Args:
         run: runs the model.
@@ -466,6 +467,8 @@ class ModelState:
         self._least, self._takes_empty = max(int(capacity), _FIRST_CAPACITY), takes_empty
         self._buffers: dict[str, Any] = {}
         self._lengths: dict[str, int] = {}
+        self._turns = [True]
+        """Empty while a thread uses the rows: `pop` is one step for other threads and handlers of signals."""
 
     def __copy__(self) -> ModelState:
         """Return a state with the same rows in memory of its own."""
@@ -480,8 +483,25 @@ class ModelState:
         """Return a state without memory."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._buffers, other._lengths = {}, {}
+        other._buffers, other._lengths, other._turns = {}, {}, [True]
         return other
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        """Use the rows in a block.
+
+        Raises:
+            InvalidArgument: another thread uses them, or a handler of a signal interrupts a run.
+        """
+        try:
+            turn = self._turns.pop()
+        except IndexError:
+            problem = "a run of it has not ended; each thread needs a state of its own"
+            raise InvalidArgument(f"state: {problem}") from None
+        try:
+            yield
+        finally:
+            self._turns.append(turn)
 
     def __repr__(self) -> str:
         return f"<ModelState of {len(self.pairs)} caches, length {self.length}>"
@@ -501,8 +521,13 @@ class ModelState:
         return self._view(name, self._lengths[name])
 
     def clear(self) -> None:
-        """Forget all rows. The memory remains."""
-        self._lengths = dict.fromkeys(self._lengths, 0)
+        """Forget all rows. The memory remains.
+
+        Raises:
+            InvalidArgument: a run has not ended.
+        """
+        with self._used():
+            self._lengths = dict.fromkeys(self._lengths, 0)
 
     def warm_up(self, sizes: SizesToWarm) -> None:
         """Compile the model ahead for runs of this state with some sizes.
@@ -534,7 +559,7 @@ class ModelState:
 
         Raises:
             InvalidArgument: the inputs are no dict, the model refuses them, or the sizes of empty caches do
-                not follow from the other inputs.
+                not follow from the other inputs. Or another run has not ended.
             Unsupported: there is no memory for the caches.
         """
         if not isinstance(inputs, Mapping) or not all(isinstance(name, str) for name in inputs):
@@ -542,6 +567,11 @@ class ModelState:
                 f"state: inputs: {shown(inputs)}; must be a dict of arrays by their names; the model has "
                 f"{', '.join(self._inputs)}"
             )
+        with self._used():
+            return self._run_alone(inputs)
+
+    def _run_alone(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model, and keep the caches."""
         before = self._buffers.copy(), self._lengths.copy()
         try:
             results = dict(self._run(self._with_caches(inputs), self))
