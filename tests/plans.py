@@ -96,9 +96,10 @@ def check_words_of(traced: TracedModel, open_sizes: Mapping[str, int]) -> int:
     """Compare the words of a traced graph's plans as `check_words` does."""
     bucket, count = bucket_of(open_sizes.values()), 0
     for plan in traced._plans.get(bucket, ()):
-        work = plan.at(open_sizes, traced.device)
-        if work is None:
+        values = plan.values(open_sizes)
+        if values is None:
             continue
+        work = plan.compiled(values, traced.device)
         count += 1
         if traced.maker.traced is None:  # The plan is a stored one.
             traced._fuse_later()

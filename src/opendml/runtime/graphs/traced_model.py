@@ -124,11 +124,6 @@ class Plan:
         """Return whether some sizes of the bucket meet the guards."""
         return self._conditions(sizes)
 
-    def at(self, sizes: Mapping[str, int], device: Device) -> CompiledWork | None:
-        """Return the compiled work for some sizes; None if they do not meet the guards."""
-        values = self.values(sizes)
-        return None if values is None else self.compiled(values, device)
-
     def values(self, sizes: Mapping[str, int]) -> IntegerArray | None:
         """Return the values of all expressions for some sizes; None if they do not meet the guards."""
         return self._conditions.values(sizes)

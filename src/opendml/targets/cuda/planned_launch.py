@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import is_traced
 from opendml.targets.cuda.cubins import Cubin
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES, TensorMap, map_from_json
 
@@ -90,66 +88,12 @@ class PlannedLaunch:
     numbers: tuple[int, ...]
 
     @property
-    def _facts(self) -> tuple[int, ...]:
-        first = self.layout.words + self.layout.divisors
-        return self.numbers[first : first + 4]
-
-    @property
-    def grid(self) -> int:
-        """The number of blocks for each kernel."""
-        return self._facts[0]
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of shared memory of a block, beside those that the code names."""
-        return self._facts[1]
-
-    @property
-    def counters_bytes(self) -> int:
-        """Bytes that are zero at first, and keep what a launch leaves there."""
-        return self._facts[2]
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Bytes that blocks share, besides."""
-        return self._facts[3]
-
-    def with_shared_bytes(self, size: int) -> PlannedLaunch:
-        """Return the launch with other bytes of shared memory of a block."""
-        at = self.layout.words + self.layout.divisors + 1
-        return replace(self, numbers=(*self.numbers[:at], size, *self.numbers[at + 1 :]))
-
-    def sized_maps(self) -> tuple[TensorMap, ...]:
-        """Return the tensor maps with their numbers."""
-        rest, found = self.numbers[self.layout.words + self.layout.divisors + 4 :], list[TensorMap]()
-        for each in self.maps:
-            count = len(each.numbers)
-            found.append(each.with_numbers(rest[:count]))
-            rest = rest[count:]
-        return tuple(found)
-
-    @property
-    def traced(self) -> list[int]:
-        """The traced numbers, in order."""
-        return [each for each in self.numbers if type(each) is not int and is_traced(each)]
-
-    def at(self, values: Sequence[int]) -> PlannedLaunch:
-        """Return the launch for values of its traced numbers."""
-        rest = iter(values)
-        numbers = [next(rest) if type(each) is not int and is_traced(each) else each for each in self.numbers]
-        return replace(self, numbers=tuple(numbers))
-
-    @property
     def identity(self) -> Hashable:
         """A key that is equal for launches that are equal for all sizes."""
         # Equal expressions are one object. Comparing them would guard their values.
         numbers = [each if type(each) is int else (id(each),) for each in self.numbers]
         forms = [each.to_json() for each in self.maps]
         return self.cubin.key, self.alignments, self.block, self.cooperative, repr(forms), *numbers
-
-    def fits(self, alignments: Sequence[int]) -> bool:
-        """Return whether the launch serves accesses with some alignments."""
-        return all(own <= each for own, each in zip(self.alignments, alignments, strict=True))
 
     def to_json(self, number_of: Callable[[str], int], written: Callable[[Any], Any]) -> list[Any]:
         """Return the launch as JSON.
