@@ -26,6 +26,7 @@ from opendml.folders import Folder
 from opendml.frontends.onnx import known
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.trace import Tracer
+from opendml.runtime.graphs import initialization
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, linker, machine_code, planning
 from opendml.targets.cpu.compile_workers import WorkerPool
@@ -518,7 +519,7 @@ def test_weights_are_packed_where_they_lie(
     h = np.maximum(X.astype("d") @ W, 0)
     np.testing.assert_allclose(np.frombuffer(expected[0], "f").reshape(3, 32), h @ V, 1e-4, 1e-4)
     gc.collect()
-    monkeypatch.setattr(known, "aligned_copy", None)
+    monkeypatch.setattr(initialization, "_copied", None)
     assert work.of(lambda: results(path, X, rows(40))) == (expected, NOTHING)
 
 

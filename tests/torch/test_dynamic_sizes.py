@@ -16,7 +16,8 @@ F = nn.functional
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch.report import GraphReport, explained  # noqa: E402
 from opendml.frontends.torch.sizes import Sized  # noqa: E402
-from opendml.runtime.graphs.compiled_work import CompiledWork  # noqa: E402
+from opendml.runtime.graphs import compiled_work  # noqa: E402
+from opendml.runtime.graphs.initialization import initialize  # noqa: E402
 from tests.torch.training import compiled  # noqa: E402
 
 # PyTorch's own compiler uses what it says is deprecated.
@@ -314,13 +315,12 @@ def test_other_strides_of_changing_sizes_give_the_same_values() -> None:
 
 def test_frozen_parameters_are_prepared_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     layer, filled = nn.Linear(64, 512), list[int]()
-    fill = CompiledWork._fill
 
-    def noted(self: CompiledWork, constants: Any, addresses: Any, wanted: Any) -> None:
+    def noted(executable: Any, backend: Any, constants: Any, addresses: Any, wanted: Any) -> None:
         filled.extend(place for place in range(len(addresses)) if place in wanted)
-        fill(self, constants, addresses, wanted)
+        initialize(executable, backend, constants, addresses, wanted)
 
-    monkeypatch.setattr(CompiledWork, "_fill", noted)
+    monkeypatch.setattr(compiled_work, "initialize", noted)
     run = compiled(lambda x: torch.softmax(layer(x), 0), dynamic=True, options={"freezing": True})
     with torch.no_grad():
         counts = []

@@ -13,7 +13,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from importlib.util import find_spec
@@ -57,13 +57,15 @@ from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
 from opendml.program.buckets import Bucket, bucket_of
+from opendml.program.program import packed
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.graphs.initialization import initialize
 from opendml.runtime.graphs.plan_maker import PlanMaker, note_sizes
 from opendml.runtime.graphs.refusals import Hints, Refusals, keep_refusal, refusals_key
 from opendml.runtime.graphs.shared import kept_memory
-from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
-from opendml.targets.backend import DeviceBackend, StreamBackend
+from opendml.targets.backend import DeviceBackend
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file, recorder
-from opendml.targets.memory import address_of
+from opendml.targets.memory import TensorMemory, address_of
 from opendml.targets.object_cache import (
     MOST_PLANS,
     free_key,
@@ -77,7 +79,6 @@ from opendml.targets.object_cache import (
 )
 from opendml.targets.plan_files import DAMAGED
 from opendml.targets.registry import backend_of
-from opendml.targets.shared_work import share_work
 
 if TYPE_CHECKING:
     from opendml.frontends.onnx.known_graphs import GraphToWrite, KnownGraph
@@ -557,8 +558,10 @@ class KnownModel(Locked):
         def fill(addresses: Sequence[int], wanted: Collection[int]) -> None:
             if wanted:
                 with _reading_constants():
-                    constants = {number: self._constant(places[number][0]) for number in identities}
-                _fill(executable, self.backend, constants, addresses, wanted)
+                    constants = {
+                        number: _memory_of(self._constant(places[number][0])) for number in identities
+                    }
+                initialize(executable, self.backend, constants, addresses, wanted)
 
         try:
             with _reading_constants():
@@ -770,51 +773,10 @@ def constants_of(executable: Executable) -> list[int]:
     return sorted(numbers)
 
 
-def _fill(
-    executable: Executable,
-    backend: DeviceBackend,
-    constants: Mapping[int, Array],
-    addresses: Sequence[int],
-    wanted: Container[int],
-) -> None:
-    """Run the initialization steps that fill the wanted parts of the memory at `addresses`."""
-    places: dict[int, dict[int, int]] = {}
-    copied = dict[int, tuple[int, Array]]()
-    kept = executable.kept
-    for place, each in enumerate(kept):
-        if place in wanted and each.copied_from is not None:
-            array = constants[each.recipe.constants[0]]
-            copied[place] = address_of(array) + each.copied_from, array
-        elif place in wanted:
-            places.setdefault(each.step, {})[place] = addresses[place]
-
-    def copy(place: int) -> None:
-        source, array = copied[place]
-        copy_released(addresses[place], source, kept[place].size, array)
-
-    if isinstance(backend, StreamBackend):
-        for place, (source, array) in copied.items():
-            backend.copy(addresses[place], source, kept[place].size)
-            release(array)
-    else:
-        share_work(copy, {place: kept[place].size for place in copied})
-    unaligned = {each.step for each in kept if each.reads_unaligned}
-    for step, filled in places.items():
-        arrays = {number: constants[number] for number in executable.constants_of(step)}
-        if isinstance(backend, StreamBackend):
-            memories = {number: backend.allocate(array.nbytes) for number, array in arrays.items()}
-            for number, memory in memories.items():
-                backend.copy(memory.address, address_of(arrays[number]), arrays[number].nbytes)
-            given = {number: memory.address for number, memory in memories.items()}
-        else:
-            aligned = {
-                number: array if array.flags.aligned or step in unaligned else aligned_copy(array)
-                for number, array in arrays.items()
-            }
-            given = {number: address_of(array) for number, array in aligned.items()}
-        executable.initialize(step, given, filled)
-        for array in arrays.values():
-            release(array)
+def _memory_of(array: Array) -> TensorMemory:
+    """Return the memory of a packed array. Only the width of its elements matters to an initialization."""
+    layout = packed(ScalarType[f"UINT{8 * array.itemsize}"], array.shape)
+    return TensorMemory(address_of(array), layout, False, array)
 
 
 def _identity(identity: Any) -> Any:

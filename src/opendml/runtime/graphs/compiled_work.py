@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,17 +16,15 @@ from opendml.garbage import collection_paused
 from opendml.logs import log, tell
 from opendml.program.carriers import carried
 from opendml.program.program import Program, packed
+from opendml.runtime.graphs.initialization import initialize
 from opendml.runtime.graphs.shared import ConstantStore, PreparedMemory, kept_memory
 from opendml.runtime.graphs.work import Work, WorkStage, require_work
-from opendml.runtime.memory.buffers import copy_bytes
-from opendml.runtime.memory.mapped import release
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.targets.arenas import Arenas
 from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import Executable, Instance
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.memory import Place, TensorMemory
-from opendml.targets.shared_work import share_work
 from opendml.targets.staged import Stage, StagedExecutable
 from opendml.targets.streams import StreamInstances
 from opendml.targets.watched import WatchedExecutable
@@ -105,7 +103,8 @@ class CompiledWork:
         """
         persistent = persistent or self._allocate(self.persistent_bytes)
         kept = self.executable.kept
-        self._fill(constants, addresses_within(kept, persistent.address), range(len(kept)))
+        addresses = addresses_within(kept, persistent.address)
+        initialize(self.executable, self._backend, constants, addresses, range(len(kept)))
         return persistent
 
     def keep(
@@ -124,52 +123,8 @@ class CompiledWork:
         Returns:
             The memory of all that the executable keeps.
         """
-        fill = partial(self._fill, constants)
+        fill = partial(initialize, self.executable, self._backend, constants)
         return kept_memory(self.executable, self._backend, identities, store, fill)
-
-    def _fill(
-        self, constants: Mapping[int, TensorMemory], addresses: Sequence[int], wanted: Container[int]
-    ) -> None:
-        """Run the initialization steps that fill the wanted parts of the memory at `addresses`.
-
-        Constants elsewhere are copied for one step at a time.
-        """
-        places: dict[int, dict[int, int]] = {}
-        sources = dict[int, MemoryRange]()
-        for place, each in enumerate(self.executable.kept):
-            if place in wanted and each.copied_from is not None:
-                memory = constants[each.recipe.constants[0]]
-                first = memory.address + each.copied_from
-                sources[place] = MemoryRange(first, each.size, memory.owner, memory.place)
-            elif place in wanted:
-                places.setdefault(each.step, {})[place] = addresses[place]
-
-        def copy_to(place: int) -> None:
-            source = sources[place]
-            copy_bytes(source, MemoryRange(addresses[place], source.size, None, self._backend.place))
-
-        if {self._backend.place, *(each.place for each in sources.values())} == {None}:
-            share_work(copy_to, {place: each.size for place, each in sources.items()})
-        else:
-            for place in sources:
-                copy_to(place)
-        unaligned = {each.step for each in self.executable.kept if each.reads_unaligned}
-        for step, filled in places.items():
-            given, copies = {}, []
-            for number in self.executable.constants_of(step):
-                memory = constants[number]
-                given[number] = memory.address
-                is_aligned = step in unaligned or not memory.address % memory.layout.type.bytes
-                if memory.place != self._backend.place or not is_aligned:
-                    first, last = memory.layout.span
-                    source = MemoryRange(memory.address + first, last - first, memory.owner, memory.place)
-                    copy = self._allocate(source.size)
-                    copy_bytes(source, copy)
-                    given[number] = copy.address - first
-                    copies.append(copy)
-            self.executable.initialize(step, given, filled)
-            for number in given:
-                release(constants[number].owner)
 
     def instantiate(
         self,

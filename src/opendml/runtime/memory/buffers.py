@@ -12,7 +12,6 @@ from opendml.late_dataclass import dataclass
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.foreign import as_numpy
-from opendml.runtime.memory.mapped import copy_released
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.spec.element_types import element_type
 from opendml.spec.four_bit import CARRIERS
@@ -116,15 +115,6 @@ def _require(given: _Array, type: ScalarType | None, writable: bool, is_in_order
         )
     if writable and not given.writable:
         raise InvalidArgument(f"{name}: a read-only buffer; an output must be writable")
-
-
-def copy_bytes(source: MemoryRange, target: MemoryRange) -> None:
-    """Copy the bytes of one range to the start of another, and wait. Either may be on a device."""
-    place = source.place or target.place
-    if place is None:
-        copy_released(target.address, source.address, source.size, source.owner)
-    else:
-        backend_at(place).copy(target.address, source.address, source.size)
 
 
 def _array(buffer: Any, name: str) -> _Array:

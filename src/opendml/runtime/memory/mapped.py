@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from opendml.targets.memory import address_of
-
 _Mapping = mmap.mmap
 _PIECE_BYTES = 2**23
 """Bytes of a mapped file that are in memory while a thread copies them, at most."""
@@ -46,10 +44,3 @@ def copy_released(target: int, source: int, size: int, owner: Any) -> None:
     for first in range(0, size, _PIECE_BYTES):
         ctypes.memmove(target + first, source + first, min(_PIECE_BYTES, size - first))
         release(owner)
-
-
-def aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a copy of a packed array, and release the bytes of a mapped file."""
-    copy = np.empty(array.shape, array.dtype)
-    copy_released(address_of(copy), address_of(array), array.nbytes, array)
-    return copy
