@@ -9,15 +9,13 @@ import pytest
 
 from opendml.later import finish
 from opendml.program.atoms import Dimension, Relation
-from opendml.program.stored_sizes import WrittenSizes
+from opendml.program.stored_sizes import WrittenSizes, guards_from_json, guards_to_json
 from opendml.program.trace import Trace
 from opendml.runtime.graphs.refusals import (
     MOST_REFUSED,
     Refusals,
     keep_refusal,
     refusals_key,
-    refused_from_json,
-    refused_to_json,
 )
 from opendml.targets import object_cache
 
@@ -94,7 +92,7 @@ def test_refusals_of_several_traces_are_stored_with_their_own_sizes() -> None:
     size = Trace({"m": Dimension(3), "n": Dimension(248)}).size("n")
     refused = [(HINTS, guards(4, 8)), (HINTS, [(Relation.ZERO, size % 5)])]
     refusals = Refusals()
-    for each in refused_from_json(json.loads(json.dumps(refused_to_json(refused)))):
+    for each in guards_from_json(json.loads(json.dumps(guards_to_json(refused)))):
         refusals.add(*each)
     found = [refusals.cover(HINTS, {"m": 2, "n": size}) for size in (40, 8, 20)]
     assert found == [False, True, True]

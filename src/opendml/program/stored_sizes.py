@@ -6,12 +6,12 @@ that these need. Floats that follow from sizes, and their bits, are lists of wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opendml.program.atoms import Atom, Relation
 from opendml.program.polynomials import Polynomial, from_terms
-from opendml.program.size_values import SizeTable
+from opendml.program.size_values import Guard, SizeTable
 from opendml.program.sizes import Size
 from opendml.program.traced_floats import FLOAT_OPERATIONS, TracedFloat, TracedWord
 
@@ -54,7 +54,7 @@ class WrittenSizes:
             return [_BITS, number.format, self(number.number)]
         return number
 
-    def guards(self, guards: Iterable[tuple[Relation, Any]]) -> list[list[Any]]:
+    def guards(self, guards: Iterable[Guard]) -> list[list[Any]]:
         """Return guards as JSON."""
         return [[relation.value, self(number)] for relation, number in guards]
 
@@ -127,9 +127,28 @@ class ReadSizes:
             raise ValueError(f"{operation} is no operation")
         return TracedFloat(operation, *map(self, operands))
 
-    def guards(self, data: Iterable[tuple[int, Any]]) -> list[tuple[Relation, Any]]:
+    def guards(self, data: Iterable[tuple[int, Any]]) -> list[Guard]:
         """Return the guards of some JSON."""
         return [(Relation(relation), self(number)) for relation, number in data]
+
+
+def guards_to_json(every: Iterable[tuple[Mapping[str, int], Iterable[Guard]]]) -> list[Any]:
+    """Return sizes of dimensions as JSON, each with guards, which may be of a trace of their own."""
+    found = list[Any]()
+    for sizes, guards in every:
+        written = WrittenSizes()
+        listed = written.guards(guards)
+        found.append([dict(sizes), written.table(), listed])
+    return found
+
+
+def guards_from_json(data: Iterable[Any]) -> list[tuple[Mapping[str, int], list[Guard]]]:
+    """Return the sizes of dimensions with guards that `guards_to_json` has made JSON of.
+
+    Raises:
+        LookupError, TypeError, ValueError: they are damaged.
+    """
+    return [(dict(sizes), ReadSizes(table).guards(guards)) for sizes, table, guards in data]
 
 
 def _written(data: Any) -> Polynomial:

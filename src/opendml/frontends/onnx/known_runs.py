@@ -23,8 +23,8 @@ from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions, IntegerArray
 from opendml.program.sizes import value_at
-from opendml.program.stored_sizes import ReadSizes, WrittenSizes
-from opendml.runtime.graphs.refusals import Hints, Refusals, Refused, refused_from_json, refused_to_json
+from opendml.program.stored_sizes import ReadSizes, WrittenSizes, guards_from_json, guards_to_json
+from opendml.runtime.graphs.refusals import Hints, Refusals, Refused
 from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory
 from opendml.targets.memory import address_of
@@ -115,11 +115,6 @@ class GraphFacts:
 
     def to_json(self, written: WrittenSizes) -> dict[str, Any]:
         """Return the facts as JSON, whose sizes are in the table of `written`."""
-        others = []
-        for exact, guards in self.others:
-            own = WrittenSizes()
-            listed = own.guards(guards)
-            others.append([exact, own.table(), listed])
 
         def sizes(of: Sequence[float]) -> list[Any]:
             return [written(each) for each in of]
@@ -128,7 +123,7 @@ class GraphFacts:
             return [of.name, of.buffer, of.type.name, sizes(of.sizes)]
 
         return {
-            "others": others,
+            "others": guards_to_json(self.others),
             "inputs": [tensor(each) for each in self.inputs],
             "outputs": [
                 [*tensor(each.tensor), type_text(each.type), sizes(each.sizes)] for each in self.outputs
@@ -152,7 +147,7 @@ class GraphFacts:
             return [read(each) for each in of]
 
         return cls(
-            [(exact, ReadSizes(table).guards(guards)) for exact, table, guards in data["others"]],
+            guards_from_json(data["others"]),
             [
                 PlanTensor(name, buffer, ScalarType[type], sizes(own))
                 for name, buffer, type, own in data["inputs"]
@@ -214,7 +209,7 @@ class PlanToWrite:
         plan = backend.stored(self.executable, written)
         if plan is None:
             return None
-        refused = refused_to_json(self.refused)
+        refused = guards_to_json(self.refused)
         own = {"plan": plan, "guards": written.guards(self.guards), "refused": refused}
         data = {**own, "hints": self.hints, **self.facts.to_json(written)}
         return {**data, "sizes": written.table()}
@@ -262,7 +257,7 @@ class KnownPlan:
             LookupError, TypeError, ValueError: it is damaged.
         """
         read = ReadSizes(data["sizes"])
-        facts, refused = GraphFacts.from_json(data, read), refused_from_json(data["refused"])
+        facts, refused = GraphFacts.from_json(data, read), guards_from_json(data["refused"])
         plan = cls(read.guards(data["guards"]), facts, dict(data["hints"]), refused)
         plan.source = data, read
         return plan

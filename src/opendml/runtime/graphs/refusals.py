@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from opendml.digests import digest_of
 from opendml.json_files.compact import compact_json
 from opendml.logs import log
 from opendml.program.size_values import Conditions, Guard
-from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.program.stored_sizes import guards_from_json, guards_to_json
 from opendml.targets.object_cache import read_object, write_later, write_object
 from opendml.targets.plan_files import DAMAGED
 
@@ -88,29 +88,10 @@ class Refusals:
         """Add what is in the cache under a key."""
         content = read_object(key, "plan")
         try:
-            for each in [] if content is None else refused_from_json(json.loads(content)):
+            for each in [] if content is None else guards_from_json(json.loads(content)):
                 self.add(*each)
         except DAMAGED as error:
             log.debug("refused hints %s cannot be read: %s", key, error)
-
-
-def refused_to_json(refused: Refused) -> list[list[Any]]:
-    """Return hints with their guards as JSON. Each may have sizes of a trace of its own."""
-    found = list[list[Any]]()
-    for hints, guards in refused:
-        written = WrittenSizes()
-        listed = written.guards(guards)
-        found.append([dict(hints), written.table(), listed])
-    return found
-
-
-def refused_from_json(data: Iterable[Any]) -> Refused:
-    """Return hints with the guards that `refused_to_json` has made JSON of.
-
-    Raises:
-        LookupError, TypeError, ValueError: they are damaged.
-    """
-    return [(dict(hints), ReadSizes(table).guards(guards)) for hints, table, guards in data]
 
 
 def refusals_key(key: str) -> str:
@@ -125,7 +106,7 @@ def keep_refusal(key: str, hints: Hints, guards: Sequence[Guard]) -> None:
         every = Refusals()
         every.read(key)
         if every.add(hints, guards):
-            write_object(key, compact_json(refused_to_json(every.every)), "plan")
+            write_object(key, compact_json(guards_to_json(every.every)), "plan")
 
     write_later(write)
 

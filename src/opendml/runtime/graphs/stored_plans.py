@@ -15,7 +15,7 @@ from opendml.program.buckets import Bucket
 from opendml.program.digest import program_digest
 from opendml.program.program import Program
 from opendml.program.size_values import Guard
-from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.program.stored_sizes import ReadSizes, WrittenSizes, guards_from_json, guards_to_json
 from opendml.program.trace import Trace
 from opendml.runtime.graphs.refusals import (
     Hints,
@@ -23,8 +23,6 @@ from opendml.runtime.graphs.refusals import (
     Refused,
     keep_refusal,
     refusals_key,
-    refused_from_json,
-    refused_to_json,
 )
 from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import TracedExecutable
@@ -106,7 +104,7 @@ class StoredPlans:
                 data = json.loads(content)
                 with self._trace._lock:
                     read = ReadSizes(data["sizes"], self._trace)
-                guards, refused = read.guards(data["guards"]), refused_from_json(data["refused"])
+                guards, refused = read.guards(data["guards"]), guards_from_json(data["refused"])
                 yield FoundPlan(dict(data["hints"]), guards, refused, data["plan"], read)
             except DAMAGED as error:
                 log.debug("plan %s cannot be read: %s", key, error)
@@ -146,7 +144,7 @@ class StoredPlans:
             "plan": stored,
             "guards": written.guards(plan.guards),
             "hints": plan.hints,
-            "refused": refused_to_json(plan.refused),
+            "refused": guards_to_json(plan.refused),
         }
         write_object(key, compact_json({**data, "sizes": written.table()}), "plan")
 
