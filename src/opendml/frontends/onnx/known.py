@@ -10,20 +10,19 @@ digests. The `onnx` package and the importer are not imported for a known run.
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
 import numpy as np
 
-from opendml.across_forks import cached_property, importing
+from opendml.across_forks import importing
 from opendml.budget import meter
 from opendml.digests import digest_of
 from opendml.errors import InvalidArgument
@@ -36,16 +35,14 @@ from opendml.frontends.onnx.forms import (
     forms_of,
     symbols_of,
 )
+from opendml.frontends.onnx.known_content import ModelContent, identity_from_json
 from opendml.frontends.onnx.known_runs import (
     GraphFacts,
-    Guards,
     KnownPlan,
     KnownRun,
     PlanToWrite,
-    array_from_json,
-    array_to_json,
 )
-from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Content, fields
+from opendml.frontends.onnx.protobuf import Content
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo, type_of, type_text
 from opendml.frontends.onnx.weights import Weights
@@ -59,6 +56,7 @@ from opendml.model_files import hold_file, open_file
 from opendml.program.buckets import Bucket, bucket_of
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
+from opendml.program.size_values import Guard
 from opendml.runtime.graphs.initialization import initialize
 from opendml.runtime.graphs.plan_maker import PlanMaker, note_sizes
 from opendml.runtime.graphs.refusals import Hints, Refusals, keep_refusal, refusals_key
@@ -87,18 +85,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-LARGE_BYTES = 4096
-"""Bytes of the smallest data of an initializer that does not count for the digest of a model."""
-_MOST_STORED_BYTES = 2**22
-"""Bytes of computed constants that a file of a run may hold. Others are folded again in each process."""
-_MOST_READ_BYTES = 2**24
-"""Bytes of initializers that the trace may read: each process computes their digests."""
 _MOST_RUNS = 64
 """Sizes whose runs are kept, at most. Another one takes a fraction of a millisecond to make."""
-_DATA_OF_INITIALIZERS = 7, 5, 9
-"""The numbers of ONNX's fields: a model's graph, its initializers, their raw data."""
-_DATA_OF_NODES = 7, 1, 5, 5, 9
-"""A model's graph, its nodes, their attributes, tensors of these, and their raw data."""
 _KIND = "plan"
 _Form = tuple[tuple[tuple[str, Form], ...], Bucket]
 """The form of a run, and the bucket of its dimensions."""
@@ -232,12 +220,11 @@ class KnownModel(Locked):
         file: CompiledFile | None,
     ) -> None:
         super().__init__()
-        self.content, self.backend, self.file = content, backend, file
+        self.content, self.backend, self.file = ModelContent(content), backend, file
         self._threads = threads
-        own = f"{_digest_without_data(content)}\n{circumstances} {threads}"
+        own = f"{self.content.digest()}\n{circumstances} {threads}"
         text = f"{own}\n{_versions()}\n{backend.circumstances()}"
         self._key = digest_of(text.encode()).hexdigest()
-        self._base = np.frombuffer(content, np.uint8).ctypes.data
         self._symbols: dict[str, Symbols] | None = None
         """The open dimensions of the inputs; None: the declarations are not known."""
         self._plans: dict[_Form, list[KnownPlan]] = {}
@@ -250,8 +237,6 @@ class KnownModel(Locked):
         """The graphs that this process has read, by forms."""
         self._written_graphs = WeakSet[PlanMaker]()
         """The makers of plans of the graphs that this process has written."""
-        self._places: dict[int, tuple[ref[Array], list[Any] | None]] = {}
-        """Arrays of the trace and their places, by identities."""
         self._only_sizes: dict[str, int] = {}
         """The only size of each dimension in the runs of this process; 0: it had several."""
         self._runs: dict[ExactForm, KnownRun] = {}
@@ -458,7 +443,7 @@ class KnownModel(Locked):
                 if data is None:
                     break
                 try:
-                    if self._is_read_same(data):
+                    if self.content.has_read(data["read"]):
                         found.append(KnownGraph(data, self.backend, self._threads, self._only_sizes))
                 except DAMAGED as error:
                     log.debug("known graph %s cannot be read: %s", key, error)
@@ -519,7 +504,8 @@ class KnownModel(Locked):
         assert plan.source is not None
         data, read = plan.source
         try:
-            if not self._is_read_same(data):
+            if not self.content.has_read(data["read"]):
+                log.debug("known plan %s: initializers that its trace read have changed", key)
                 return False
             executable = self.backend.from_stored(data["plan"], read)
             places = {number: each for number, *each in data["constants"]}
@@ -531,13 +517,6 @@ class KnownModel(Locked):
         plan.on_forget = partial(self._forget, plan, form)
         tell("a known plan: %s loaded, and constants packed, in %.2f s", key, time.perf_counter() - began)
         return True
-
-    def _is_read_same(self, data: Mapping[str, Any]) -> bool:
-        """Return whether the initializers that the trace of a plan or a graph read are the same now."""
-        is_same = all(_digest(self._at(*place)) == digest for *place, digest in data["read"])
-        if not is_same:
-            log.debug("known model %s: initializers that its trace read have changed", self._key)
-        return is_same
 
     def _use(
         self,
@@ -559,13 +538,15 @@ class KnownModel(Locked):
             if wanted:
                 with _reading_constants():
                     constants = {
-                        number: _memory_of(self._constant(places[number][0])) for number in identities
+                        number: _memory_of(self.content.constant(places[number][0])) for number in identities
                     }
                 initialize(executable, self.backend, constants, addresses, wanted)
 
         try:
             with _reading_constants():
-                identities = {number: _identity(places[number][1]) for number in constants_of(executable)}
+                identities = {
+                    number: identity_from_json(places[number][1]) for number in constants_of(executable)
+                }
             own = sum(each.size for each in executable.kept)
             meter().require_memory(own, "the prepared tensors of a graph")
             kept = kept_memory(executable, self.backend, identities, models.shared.constants, fill)
@@ -610,7 +591,7 @@ class KnownModel(Locked):
         """
         dimensions: Dimensions = {}
         form = self._form_of(inputs, dimensions)
-        sources = self._sources(constants_of(written.executable), constant, read)
+        sources = self.content.sources(constants_of(written.executable), constant, read)
         if form is None or sources is None or not self.backend.can_store(written.executable):
             return False
         key = self._key_of(form)
@@ -638,7 +619,7 @@ class KnownModel(Locked):
         if form is None or form[0] in refusals.keepers:
             return
 
-        def keep(hints: Hints, guards: Guards) -> None:
+        def keep(hints: Hints, guards: Sequence[Guard]) -> None:
             bucket = bucket_of([hints.get(name, size) for name, size in dimensions.items()])
             self._refusals_of((form[0], bucket)).note(hints, guards)
 
@@ -679,7 +660,7 @@ class KnownModel(Locked):
     ) -> None:
         """Write a graph to the cache. The arguments are those of `write_graph`."""
         data = graph.to_json(self.backend)
-        sources = None if data is None else self._sources(data["graph"]["constants"], constant, read)
+        sources = None if data is None else self.content.sources(data["graph"]["constants"], constant, read)
         if data is None or sources is None:
             return
         content = compact_json({**data, **sources})
@@ -689,32 +670,6 @@ class KnownModel(Locked):
                 write_object(key, content, _KIND)
             if known is None or known == content:
                 return
-
-    def _sources(
-        self,
-        numbers: Iterable[int],
-        constant: Callable[[int], tuple[Array, Any]],
-        read: Sequence[Array],
-    ) -> dict[str, Any] | None:
-        """Return as JSON where constants lie or what they are, and the digests of what a trace has read.
-
-        None: it is too much.
-        """
-        found = {number: constant(number) for number in numbers}
-        places = {number: self._known_place(array) for number, (array, _) in found.items()}
-        stored = sum(found[number][0].nbytes for number, place in places.items() if place is None)
-        if stored > _MOST_STORED_BYTES or sum(each.nbytes for each in read) > _MOST_READ_BYTES:
-            return None
-        read_places = [self._known_place(each) for each in read]
-        if None in read_places:
-            return None
-        return {
-            "constants": [
-                [number, places[number] or array_to_json(array), identity]
-                for number, (array, identity) in found.items()
-            ],
-            "read": [[*(place or ()), _digest(each)] for place, each in zip(read_places, read, strict=True)],
-        }
 
     def _form_of(self, inputs: Mapping[str, Any], dimensions: Dimensions) -> _Form | None:
         """Return the form and the bucket of a run, and add its dimensions. None: an input is no array."""
@@ -732,37 +687,6 @@ class KnownModel(Locked):
         """Return the key of graphs of runs with some forms of inputs."""
         return digest_of(f"{self._key}\n{_forms_to_json(forms)}\ngraph".encode()).hexdigest()
 
-    def _known_place(self, array: Array) -> list[Any] | None:
-        """Return the place of an array of `_place`, which is found once for all plans that read the array."""
-        known = self._places.get(id(array))
-        if known is None or known[0]() is not array:
-            known = self._places[id(array)] = ref(array), self._place(array)
-        return known[1]
-
-    def _place(self, array: Array) -> list[Any] | None:
-        """Return where an array or its copy lies in the bytes of the model. None: elsewhere."""
-        offset = array.ctypes.data - self._base
-        if array.nbytes >= LARGE_BYTES and not 0 <= offset < len(self.content):
-            offset = self._copied.get(_digest(array), -1)
-        inside = 0 <= offset <= len(self.content) - array.nbytes
-        return [offset, type_text(array.dtype), array.shape] if inside and array.flags.c_contiguous else None
-
-    @cached_property
-    def _copied(self) -> Mapping[str, int]:
-        """The offsets of tensors of nodes, which a parser copies, in the bytes of the model, by digests."""
-        try:
-            spans = _large_data(memoryview(self.content), _DATA_OF_NODES)
-        except (LookupError, ValueError):
-            return {}
-        return {_digest(self._at(begin, "u1", [end - begin])): begin for begin, end in spans}
-
-    def _at(self, offset: int, dtype: str, sizes: Sequence[int]) -> Array:
-        type, count = type_of(dtype), math.prod(sizes)
-        return np.frombuffer(self.content, np.uint8, count * type.itemsize, offset).view(type).reshape(sizes)
-
-    def _constant(self, place: Sequence[Any]) -> Array:
-        return self._at(*place) if isinstance(place[0], int) else array_from_json(place)
-
 
 def constants_of(executable: Executable) -> list[int]:
     """Return the numbers of the constants that an executable reads."""
@@ -777,53 +701,6 @@ def _memory_of(array: Array) -> TensorMemory:
     """Return the memory of a packed array. Only the width of its elements matters to an initialization."""
     layout = packed(ScalarType[f"UINT{8 * array.itemsize}"], array.shape)
     return TensorMemory(address_of(array), layout, False, array)
-
-
-def _identity(identity: Any) -> Any:
-    """Return the identity of a constant as the tracer has it: a name or a digest, the type, and the sizes."""
-    if identity is None:
-        return None
-    name, type, sizes = identity
-    return (name if isinstance(name, str) else bytes.fromhex(name[0])), type, tuple(sizes)
-
-
-def identity_to_json(identity: Any) -> Any:
-    """Return an identity as JSON. None: other runs cannot know it."""
-    name, *form = identity if isinstance(identity, tuple) and len(identity) == 3 else (None,)
-    if isinstance(name, bytes):
-        return [[name.hex()], *form]
-    return [name, *form] if isinstance(name, str) else None
-
-
-def _digest(array: Array) -> str:
-    return digest_of(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
-
-
-def _digest_without_data(content: Content) -> str:
-    """Return a digest of a model's bytes, but for the data of large initializers; of other bytes, of all."""
-    view, digest, behind = memoryview(content), digest_of(), 0
-    try:
-        for begin, end in _large_data(view, _DATA_OF_INITIALIZERS):
-            digest.update(view[behind:begin])
-            behind = end
-    except (LookupError, ValueError):
-        digest, behind = digest_of(), 0
-    digest.update(view[behind:])
-    return digest.hexdigest()
-
-
-def _large_data(view: memoryview, path: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the begin and end of large fields, by the numbers of the fields around them."""
-    found = [(0, len(view))]
-    for number in path:
-        around, found = found, []
-        for begin, end in around:
-            for each in fields(view, begin, end):
-                if each[1] in GROUP_MARKS:
-                    raise ValueError("a group")
-                if each[0] == number and each[1] == LENGTH_DELIMITED and each[4] - each[3] >= LARGE_BYTES:
-                    found.append(each[3:])
-    return found
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from opendml.frontends.onnx.known_runs import GraphFacts, Guards, KnownPlan, OtherGuards, PlanToWrite
+from opendml.frontends.onnx.known_runs import GraphFacts, KnownPlan, OtherGuards, PlanToWrite
 from opendml.program.atoms import Dimension
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.program.trace import Trace
@@ -82,7 +82,7 @@ class KnownGraph:
         self.read = data["read"]
         trace = Trace({name: Dimension(*each) for name, *each in data["dimensions"]}, narrows=True)
         read = ReadSizes(data["sizes"], trace)
-        guards: Guards = read.guards(data["guards"])
+        guards = read.guards(data["guards"])
         trace.restore(guards)
         traced = backend.traced_from_stored(data["graph"], read, threads)
         self._maker = PlanMaker(trace, trace.guards, backend.hint_multiple, traced, only_sizes=only_sizes)

@@ -7,7 +7,6 @@ sizes of each new run, as in the process that made the plan.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,7 +20,7 @@ from opendml.frontends.onnx.tensor_info import type_of, type_text
 from opendml.late_dataclass import dataclass
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.size_values import Conditions, IntegerArray
+from opendml.program.size_values import Conditions, Guard, IntegerArray
 from opendml.program.sizes import value_at
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes, guards_from_json, guards_to_json
 from opendml.runtime.graphs.refusals import Hints, Refusals, Refused
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from opendml.targets.executable import TracedExecutable
 
 Array = np.ndarray[Any, Any]
-Guards = Sequence[tuple[Any, Any]]
 
 
 class PlanTensor(NamedTuple):
@@ -106,7 +104,7 @@ class GraphFacts:
         own_bytes: bytes that a run holds beside constants and temporaries.
     """
 
-    others: Sequence[tuple[Mapping[str, int], Guards]]
+    others: Sequence[tuple[Mapping[str, int], Sequence[Guard]]]
     inputs: Sequence[PlanTensor]
     outputs: Sequence[PlanOutput]
     numbers: Sequence[PlanNumbers]
@@ -174,7 +172,7 @@ class OtherGuards:
         others: the guards, each with dimensions that must have certain values.
     """
 
-    def __init__(self, others: Sequence[tuple[Mapping[str, int], Guards]]) -> None:
+    def __init__(self, others: Sequence[tuple[Mapping[str, int], Sequence[Guard]]]) -> None:
         self._others = [(exact, Conditions(each)) for exact, each in others]
 
     def hold(self, dimensions: Mapping[str, int]) -> bool:
@@ -198,7 +196,7 @@ class PlanToWrite:
     """
 
     executable: TracedExecutable
-    guards: Guards
+    guards: Sequence[Guard]
     facts: GraphFacts
     hints: Hints
     refused: Refused = ()
@@ -229,7 +227,9 @@ class KnownPlan:
         hints: the sizes for which its launches were chosen.
     """
 
-    def __init__(self, guards: Guards, facts: GraphFacts, hints: Hints, refused: Refused = ()) -> None:
+    def __init__(
+        self, guards: Sequence[Guard], facts: GraphFacts, hints: Hints, refused: Refused = ()
+    ) -> None:
         self._guards, self._conditions, self.hints = guards, Conditions(guards), hints
         self._refused = [(tried, Conditions(each)) for tried, each in refused]
         self.refusals = Refusals()
@@ -406,14 +406,3 @@ def packed_input(array: Array, type: np.dtype[Any], sizes: tuple[int, ...]) -> A
         array = np.ascontiguousarray(array).reshape(sizes).view(type)
         flags = array.flags
     return array if flags.aligned else array.copy()
-
-
-def array_to_json(array: Array) -> list[Any]:
-    """Return an array as JSON."""
-    return ["array", type_text(array.dtype), array.shape, base64.b64encode(array.tobytes()).decode()]
-
-
-def array_from_json(data: Sequence[Any]) -> Array:
-    """Return the array that `array_to_json` has made JSON of."""
-    _, type, sizes, content = data
-    return np.frombuffer(base64.b64decode(content), np.uint8).view(type_of(type)).reshape(sizes)

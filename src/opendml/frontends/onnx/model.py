@@ -637,7 +637,7 @@ def load_model(
         cache.shared.share(weights.stamps, now.tracer.device._backend)
         if now.custom:
             known = None  # Another process may have other functions.
-        if known is not None and now.weights.are_within(known.content):
+        if known is not None and now.weights.are_within(known.content.bytes):
             known.write_facts(now.facts)
         loaded = OnnxModel(now.name, device, now.facts, now, cache, known, progress)
         loaded._compile_fixed()

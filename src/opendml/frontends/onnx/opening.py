@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opendml.budget import meter
 from opendml.errors import Error
-from opendml.frontends.onnx.known import KnownModel, ModelFacts, identity_to_json
+from opendml.frontends.onnx.known import KnownModel, ModelFacts
+from opendml.frontends.onnx.known_content import identity_to_json
 from opendml.frontends.onnx.known_runs import (
     GraphFacts,
     KnownPlan,
@@ -62,7 +63,7 @@ class Opened:
         Return whether it can be written.
         """
         segment = step.work
-        if not isinstance(segment, CompiledSegment) or not self.weights.are_within(known.content):
+        if not isinstance(segment, CompiledSegment) or not self.weights.are_within(known.content.bytes):
             return False
         model, types = segment.model_at(dimensions), dict(segment.results)
         numbers = list(segment.known.traced())
