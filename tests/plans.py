@@ -150,7 +150,7 @@ def words_in_place(plan: Plan, sizes: Mapping[str, int]) -> Array:
     """Return the words of an instance of a plan whose sizes were changed, without what runs write."""
     values, others = plan.values(sizes), plan.values(plan.hints)
     assert values is not None
-    instance = plan.instances.take(values if others is None else others)
+    instance = plan.instances_on(None).take(values if others is None else others)
     assert isinstance(instance, CpuSizedInstance)
     instance.resize(values)
     words = instance._words.copy()

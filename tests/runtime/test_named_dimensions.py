@@ -402,7 +402,7 @@ def test_all_sizes_of_a_plan_share_one_instance_and_new_ones_only_write_words(
     # The first size has a model of its own.
     assert counts == {"made": 1, "resized": 4}
     (plan,) = plans_of(model)
-    assert len(plan.instances.free) == 1
+    assert len(plan.instances_on(None).free) == 1
 
 
 def test_a_call_that_fails_leaves_the_instance_of_its_plan_usable() -> None:
@@ -415,7 +415,7 @@ def test_a_call_that_fails_leaves_the_instance_of_its_plan_usable() -> None:
         np.testing.assert_allclose(model(x[::-1].copy()[::-1])["y"], expected(x), atol=1e-6)
         np.testing.assert_allclose(model(x)["y"], expected(x), atol=1e-6)
     (plan,) = plans_of(model)
-    assert len(plan.instances.free) == 1
+    assert len(plan.instances_on(None).free) == 1
 
 
 def test_models_with_named_dimensions_run_into_arrays_bind_and_explain() -> None:

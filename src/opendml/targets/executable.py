@@ -104,8 +104,8 @@ class TracedExecutable(Executable, Protocol):
 
     def sized_instance(
         self, kept: Sequence[int], arenas: Arenas | None, on_stream: bool = False
-    ) -> SizedInstance | None:
-        """Return a new instance whose sizes may change. None: there are no such instances.
+    ) -> SizedInstance:
+        """Return a new instance whose sizes may change.
 
         Args:
             kept, arenas: those of `instantiate`.

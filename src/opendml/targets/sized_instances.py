@@ -24,11 +24,11 @@ class SizedInstances:
     the words takes long, sizes that come again get instances of their own, as far as there may be several.
 
     Args:
-        make: makes an instance. None: the sizes of the device's instances do not change.
+        make: makes an instance.
         most: instances that are made for one call at a time, at most.
     """
 
-    def __init__(self, make: Callable[[], SizedInstance | None], most: int = 1) -> None:
+    def __init__(self, make: Callable[[], SizedInstance], most: int = 1) -> None:
         self._make, self._most = make, most
         self.free: list[SizedInstance] = []
         """The instances that no call uses now; the one that was used last is the last."""
@@ -36,23 +36,20 @@ class SizedInstances:
         """The sizes of earlier calls by their identities, and how often each had no instance of its own, if
         there may be several instances."""
 
-    def take(self, values: ndarray[Any, Any]) -> SizedInstance | None:
+    def take(self, values: ndarray[Any, Any]) -> SizedInstance:
         """Return an instance for sizes, which the caller adds to `free` afterwards.
 
         A signal handler that runs the program during a call gets another one.
 
         Args:
             values: the values of the executable's sizes, perhaps with others behind them.
-
-        Returns:
-            None: the sizes of the device's instances do not change.
         """
         instance = self._kept(values) if self._most > 1 else None
         try:
             instance = instance or self.free.pop()
         except IndexError:
             instance = self._make()
-        if instance is not None and instance.values is not values:
+        if instance.values is not values:
             instance.resize(values)
         return instance
 

@@ -378,7 +378,6 @@ class KnownRun:
         plan, shapes = self.plan, self._shapes
         instances, held, results = plan.instances, list[Array](), dict[str, Any]()
         instance = instances.take(self._values)
-        assert instance is not None  # Plans are kept for the CPU alone.
         try:
             bind = instance.bind
             for name, buffer, type, number in plan.read:

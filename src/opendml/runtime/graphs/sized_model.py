@@ -74,10 +74,8 @@ class SizedModel(Model):
     def _called_on_host(
         self, inputs: dict[str, Any], memory: Mapping[str, Array] = NEW_MEMORY
     ) -> dict[str, Array] | None:
-        instances = self._plan.instances
+        instances = self._plan.instances_on(None)
         instance = instances.take(self._values)
-        if instance is None:
-            return super()._called_on_host(inputs, memory)
         self.device._require_ready()
         try:
             return self._dispatched(instance, inputs, memory)
@@ -85,13 +83,11 @@ class SizedModel(Model):
             instances.free.append(instance)
 
     def _start(self, addresses: Sequence[int], stream: int | None, prepared: Prepared | None = None) -> None:
-        instance = None
-        if prepared is None:
-            instances = self._plan.instances if stream is None else self._plan.instances_on(stream)
-            instance = instances.take(self._values)
-        if instance is None:
+        if prepared is not None:
             super()._start(addresses, stream, prepared)
             return
+        instances = self._plan.instances_on(stream)
+        instance = instances.take(self._values)
         try:
             for _ in map(instance.bind, self._numbers, addresses):
                 pass

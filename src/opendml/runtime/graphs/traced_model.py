@@ -30,6 +30,7 @@ from opendml.program.trace import Trace
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker, Ranges
+from opendml.runtime.graphs.refusals import Hints, Refused
 from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, note_constants
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
@@ -83,11 +84,11 @@ class Plan:
     def __init__(
         self,
         executable: TracedExecutable,
-        guards: Iterable[Any],
+        guards: Iterable[Guard],
         work: Work,
-        hints: Mapping[str, int],
+        hints: Hints,
         steps: int,
-        refused: Sequence[tuple[Mapping[str, int], Sequence[Any]]] = (),
+        refused: Refused = (),
     ) -> None:
         self.hints, self.executable, self.work = hints, executable, work
         self.refused = refused
@@ -117,8 +118,7 @@ class Plan:
         """The first model that was made by the plan."""
         self.shared_attributes: dict[str, Any] = {}
         """Those of its attributes that models of other sizes have too."""
-        self._instances: SizedInstances | None = None
-        self._on_streams: dict[int, SizedInstances] = {}
+        self._instances: dict[int | None, SizedInstances] = {}
 
     def serves(self, sizes: Mapping[str, int]) -> bool:
         """Return whether some sizes of the bucket meet the guards."""
@@ -154,25 +154,20 @@ class Plan:
         require_run(layouts.values, counts, total, arena_bytes, steps)
         return SizedNeeds(steps, arena_bytes, layouts)
 
-    @property
-    def instances(self) -> SizedInstances:
-        """The instances of all sizes but the first, once the plan has a model."""
-        if self._instances is None:
-            assert self.model is not None
-            prepared = self.model._prepared
-            make = partial(self.executable.sized_instance, prepared.addresses, prepared.arenas)
-            self._instances = SizedInstances(make, self.executable.sized_instances)
-        return self._instances
+    def instances_on(self, stream: int | None) -> SizedInstances:
+        """Return the instances of all sizes but the first, once the plan has a model.
 
-    def instances_on(self, stream: int) -> SizedInstances:
-        """Return the instances for a stream. Work on different streams may overlap, so each has its own."""
-        found = self._on_streams.get(stream)
+        Args:
+            stream: the stream of their work; None: they are over host memory. Work on different streams may
+                overlap, so each has its own.
+        """
+        found = self._instances.get(stream)
         if found is None:
             assert self.model is not None
-            prepared = self.model._prepared
-            make = partial(self.executable.sized_instance, prepared.addresses, prepared.arenas, True)
+            prepared, on_stream = self.model._prepared, stream is not None
+            make = partial(self.executable.sized_instance, prepared.addresses, prepared.arenas, on_stream)
             most = self.executable.sized_instances
-            found = self._on_streams.setdefault(stream, SizedInstances(make, most))
+            found = self._instances.setdefault(stream, SizedInstances(make, most))
         return found
 
 
@@ -351,7 +346,7 @@ class TracedModel:
         if not self.maker.serves(sizes):
             return None
         self.maker.note(sizes)
-        ranges, tried = self.maker.ranges(key), list[Mapping[str, int]]()
+        ranges, tried = self.maker.ranges(key), list[Hints]()
         for hints in self.maker.candidates(ranges, sizes):
             for plan in [each for each in plans if each.hints == hints]:
                 values = plan.values(sizes)
@@ -371,7 +366,7 @@ class TracedModel:
                 return self._of(self._added(new, plans), values)
         return None
 
-    def _read_plan(self, bucket: Bucket, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Plan | None:
+    def _read_plan(self, bucket: Bucket, hints: Hints, sizes: Mapping[str, int]) -> Plan | None:
         """Return a stored plan for hints that serves some sizes; None: there is none."""
         store = self._stored
         if store is None:
@@ -398,7 +393,7 @@ class TracedModel:
                 return Plan(executable, guards, self._work, found.hints, self._steps, found.refused)
         return None
 
-    def _keep_refusal(self, hints: Mapping[str, int], guards: Sequence[Guard]) -> None:
+    def _keep_refusal(self, hints: Hints, guards: Sequence[Guard]) -> None:
         """Add refused hints to the cache."""
         assert self._stored is not None
         bucket = bucket_of([hints[name] for name in self.maker.dimensions])
@@ -408,9 +403,9 @@ class TracedModel:
         self,
         bucket: Bucket,
         ranges: Ranges,
-        hints: Mapping[str, int],
+        hints: Hints,
         sizes: Mapping[str, int],
-        tried: Sequence[Mapping[str, int]],
+        tried: Sequence[Hints],
     ) -> Plan | None:
         """Return a new plan for hints; None if it does not serve some sizes, or there are no plans. `tried`
         are the hints that were tried before."""
