@@ -12,7 +12,7 @@ from opendml.floating_point import default_mode
 from opendml.logs import log, tell
 from opendml.program.atoms import Dimension, Relation
 from opendml.program.buckets import WIDE, ranges_of
-from opendml.program.size_values import Conditions
+from opendml.program.size_values import Conditions, Guard
 from opendml.program.sizes import NotServedError, Size, is_met, names_of, value_at
 from opendml.runtime.graphs.refusals import Hints, Refusals
 from opendml.targets.executable import TracedExecutable, TracedProgram
@@ -27,7 +27,7 @@ _MOST_ALIGNED = 32
 UNTRACED = (ArithmeticError, IndexError, TypeError, ValueError)
 """Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
 
-Ranges = Mapping[str, tuple[int, int]]
+DimensionRanges = Mapping[str, tuple[int, int]]
 """The ranges of a bucket, by the names of dimensions."""
 
 
@@ -83,7 +83,7 @@ class PlanMaker:
         """Note the sizes of a call."""
         note_sizes(self._only_sizes, sizes)
 
-    def candidates(self, ranges: Ranges, sizes: Mapping[str, int]) -> Iterator[Hints]:
+    def candidates(self, ranges: DimensionRanges, sizes: Mapping[str, int]) -> Iterator[Hints]:
         """Yield the hints of the plans that may serve some sizes, in the order in which they are tried.
 
         They follow from the sizes alone, so the plan of a size does not depend on which size came first. The
@@ -102,7 +102,7 @@ class PlanMaker:
         if sizes not in tried:
             yield dict(sizes)
 
-    def _wanted(self, ranges: Ranges, sizes: Mapping[str, int]) -> Iterator[Hints]:
+    def _wanted(self, ranges: DimensionRanges, sizes: Mapping[str, int]) -> Iterator[Hints]:
         """Yield hints for some sizes, which may not meet the guards of the graph.
 
         First come hints that are multiples, then those with the powers of two of the sizes. On a CUDA device,
@@ -121,7 +121,7 @@ class PlanMaker:
             greatest = ranges[name][1]
             yield aligned | {name: greatest - (greatest - size) % _MOST_ALIGNED}
 
-    def _equated(self, hints: Hints, ranges: Ranges) -> Hints:
+    def _equated(self, hints: Hints, ranges: DimensionRanges) -> Hints:
         """Return hints, some of them changed so that the equalities among the graph's guards hold."""
         key = tuple(hints.items()), tuple(ranges.items())
         if key in self._known_equated:
@@ -158,7 +158,7 @@ class PlanMaker:
             found |= {name: sizes[name] for name in names}
         return found
 
-    def ranges(self, sizes: Sequence[int]) -> Ranges:
+    def ranges(self, sizes: Sequence[int]) -> DimensionRanges:
         """Return the ranges of the bucket of sizes of all dimensions."""
         named = zip(self.dimensions, ranges_of(sizes), strict=True)
         return {name: self._within(name, *range) for name, range in named}
@@ -169,8 +169,8 @@ class PlanMaker:
         return max(least, own[0]), min(greatest, own[1])
 
     def plan(
-        self, ranges: Ranges, hints: Hints, sizes: Mapping[str, int]
-    ) -> tuple[TracedExecutable, list[Any]] | None:
+        self, ranges: DimensionRanges, hints: Hints, sizes: Mapping[str, int]
+    ) -> tuple[TracedExecutable, list[Guard]] | None:
         """Return an executable for hints, and the guards of the whole way from the graph to its launches.
 
         As long as a model has run with one height and width of images, the plan serves only these. Its
@@ -217,10 +217,10 @@ class PlanMaker:
         self,
         traced: TracedProgram,
         fixed: Mapping[str, int],
-        ranges: Ranges,
+        ranges: DimensionRanges,
         hints: Hints,
         sizes: Mapping[str, int],
-    ) -> tuple[TracedExecutable, list[Any]] | None:
+    ) -> tuple[TracedExecutable, list[Guard]] | None:
         """Return an executable and its guards as `plan` does. The first guard that does not hold ends the
         work.
 
@@ -296,7 +296,7 @@ def _last_odd_multiple(step: int, greatest: int) -> int:
 
 
 def hints_in(
-    ranges: Ranges,
+    ranges: DimensionRanges,
     aligned_as: Mapping[str, int] = MappingProxyType({}),
     multiple: int = 1,
     is_exact: bool = False,

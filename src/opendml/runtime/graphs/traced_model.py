@@ -29,7 +29,7 @@ from opendml.program.steps import steps_of
 from opendml.program.trace import Trace
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
-from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker, Ranges
+from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, DimensionRanges, PlanMaker
 from opendml.runtime.graphs.refusals import Hints, Refused
 from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, note_constants
@@ -402,7 +402,7 @@ class TracedModel:
     def _new_plan(
         self,
         bucket: Bucket,
-        ranges: Ranges,
+        ranges: DimensionRanges,
         hints: Hints,
         sizes: Mapping[str, int],
         tried: Sequence[Hints],
