@@ -265,7 +265,6 @@ class StubMachine(Machine):
     """An interpreter: moving a byte takes a fifth of an operation, whatever lies in caches."""
 
     cores = lanes = registers = 1
-    cache_bytes = ()
     memory_rate = cache_rate = 5.0
     operation_rate = 1.0
 

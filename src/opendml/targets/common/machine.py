@@ -31,18 +31,13 @@ class Machine(ABC):
 
     @property
     @abstractmethod
-    def cache_bytes(self) -> tuple[int, ...]:
-        """The bytes of the caches beyond the first, the nearest one first. Each core may fill the nearest."""
-
-    @property
-    @abstractmethod
     def memory_rate(self) -> float:
         """The bytes that a core moves from or to memory in a cycle."""
 
     @property
     @abstractmethod
     def cache_rate(self) -> float:
-        """The bytes that a core reads from the nearest of `cache_bytes` in a cycle."""
+        """The bytes that a core reads in a cycle from the cache beyond its first that is nearest."""
 
     @property
     @abstractmethod

@@ -64,11 +64,6 @@ class CpuMachine(Machine):
         return 32 if self.vector_bytes == 64 or not self.triple.startswith("x86_64") else 16
 
     @property
-    def cache_bytes(self) -> tuple[int, ...]:
-        """The bytes of a core's own second cache and of the one that cores share."""
-        return self.l2_bytes, self.last_cache_bytes
-
-    @property
     def memory_rate(self) -> float:
         """The bytes that a core moves from or to memory in a cycle."""
         return _MEMORY_RATE

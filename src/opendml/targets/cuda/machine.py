@@ -65,11 +65,6 @@ class CudaMachine(Machine):
         return 65536
 
     @property
-    def cache_bytes(self) -> tuple[int, ...]:
-        """The bytes of the L2 cache, which multiprocessors share."""
-        return (self.l2_bytes,)
-
-    @property
     def cache_rate(self) -> float:
         """The bytes that a multiprocessor reads from the L2 cache in a cycle while all do."""
         return _L2_RATE
