@@ -309,7 +309,7 @@ def divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def compile(program: planning.CudaTracedProgram) -> Any:
         size = next(each for layout in program.program.inputs for each in layout.sizes if is_traced(each))
-        assert [size % each == 0 for each in (2, 4, 3, 8, 5)]  # Each makes a guard.
+        _ = [size % each == 0 for each in (2, 4, 3, 8, 5)]  # Each makes a guard.
         return compiled(program)
 
     monkeypatch.setattr(planning.CudaTracedProgram, "compile", compile)

@@ -73,7 +73,7 @@ class NamedModel(Model):
         Locked.__init__(self)
         device._require_present()
         self.device, self._data, self._graph, self._build = device, data, data, build
-        self._layouts_by_name, self._output_layouts = layouts[0], tuple(layouts[1].values())
+        self._output_layouts = tuple(layouts[1].values())
         self.input_names, self.output_names = tuple(layouts[0]), tuple(layouts[1])
         self._names, self._input_layouts = self.input_names, tuple(layouts[0].values())
         self._memory, self._limits, self._file = SharedMemory(), meter().limits, current_file()

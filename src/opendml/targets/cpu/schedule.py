@@ -73,6 +73,7 @@ class _Decided:
         windows: the windows of an image that it multiplies.
         serves_traced: it may be reused where all sizes that vary are traced, also if it was made for plain
             numbers of some.
+        blocks: the blocks of a choice that `serves_traced`.
     """
 
     decision: CpuDecision

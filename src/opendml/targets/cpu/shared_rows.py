@@ -237,7 +237,8 @@ class _Readings:
         Args:
             node: the comparison; others are never surely true.
             rows: the number of rows that are computed together.
-            reaches: receives what `_reach_of` returns, by strides.
+            reaches: the least and the greatest change of counters along all loops, by their strides. Those of
+                this node are added.
         """
         if node.operation is not Operation.LESS or not all(
             is_counter(self._kernel, each) for each in node.operands

@@ -104,7 +104,7 @@ class CudaTracedProgram:
         """The launches of all buckets so far."""
 
     image_dimensions: frozenset[str] = frozenset()
-    """None: sizes of images cost nothing as launch parameters."""
+    """Empty, since sizes of images cost nothing as launch parameters."""
 
     def at(self, sizes: Mapping[str, int]) -> CudaTracedProgram:
         """Return the program itself: its plans serve all sizes."""
