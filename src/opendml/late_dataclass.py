@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import cache
 from operator import attrgetter
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -140,10 +141,7 @@ def _frozen(of: type, eq: bool, repr: bool, slots: bool, kw_only: bool, is_light
     return made  # type: ignore[no-any-return]
 
 
-_replaced: dict[tuple[Any, ...], Callable[..., Any]] = {}
-"""The functions that `_replacing` has returned, by their arguments."""
-
-
+@cache
 def _replacing(of: type, *changed: str) -> Callable[..., Any]:
     """Return a function of an instance and new values of some fields, which returns the changed instance."""
     every = sorted(
@@ -166,11 +164,7 @@ else:
 
     def replace(instance, /, **changes):
         """Return what `dataclasses.replace` returns, in less than half the time for many fields."""
-        key = type(instance), *changes
-        function = _replaced.get(key)
-        if function is None:
-            function = _replaced[key] = _replacing(*key)
-        return function(instance, **changes)
+        return _replacing(type(instance), *changes)(instance, **changes)
 
     def dataclass(of=None, /, *, frozen=False, eq=True, repr=True, slots=False, kw_only=False):
         """Return what `dataclasses.dataclass` returns, quickly for a frozen class."""
