@@ -13,7 +13,7 @@ import pytest
 
 import opendml as dml
 from opendml.runtime.graphs.named_model import NamedModel
-from opendml.runtime.graphs.plan_maker import PlanMaker, Ranges
+from opendml.runtime.graphs.plan_maker import DimensionRanges, PlanMaker
 from opendml.runtime.memory.host_array import Array
 
 SIZE = 4
@@ -88,11 +88,11 @@ def test_a_state_refuses_other_threads_and_handlers_while_it_runs(monkeypatch: p
 
 
 @pytest.fixture
-def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Ranges, Mapping[str, int]]]:
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DimensionRanges, Mapping[str, int]]]:
     """The ranges and the sizes for which plans are made."""
-    found, plan = list[tuple[Ranges, Mapping[str, int]]](), PlanMaker.plan
+    found, plan = list[tuple[DimensionRanges, Mapping[str, int]]](), PlanMaker.plan
 
-    def noted(maker: PlanMaker, ranges: Ranges, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Any:
+    def noted(maker: PlanMaker, ranges: DimensionRanges, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Any:
         found.append((ranges, sizes))
         return plan(maker, ranges, hints, sizes)
 
@@ -118,7 +118,7 @@ def run_during_a_plan(monkeypatch: pytest.MonkeyPatch, model: NamedModel, run: C
 
 
 def test_a_state_and_a_call_in_another_thread_make_plans_in_turns(
-    monkeypatch: pytest.MonkeyPatch, planned: list[tuple[Ranges, Mapping[str, int]]]
+    monkeypatch: pytest.MonkeyPatch, planned: list[tuple[DimensionRanges, Mapping[str, int]]]
 ) -> None:
     """Both graphs have the sizes of one trace, which has the ranges of one bucket while it makes a plan."""
     model = cached()
@@ -146,7 +146,7 @@ def test_a_state_and_a_call_in_another_thread_make_plans_in_turns(
 
 
 def test_a_handler_runs_a_model_whose_plan_it_interrupts(
-    monkeypatch: pytest.MonkeyPatch, planned: list[tuple[Ranges, Mapping[str, int]]]
+    monkeypatch: pytest.MonkeyPatch, planned: list[tuple[DimensionRanges, Mapping[str, int]]]
 ) -> None:
     model = cached()
     assert isinstance(model, NamedModel)
