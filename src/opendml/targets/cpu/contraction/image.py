@@ -83,17 +83,17 @@ class ViewedImage:
             return STEP * self.part_taps
         return most // self.image.taps * self.image.taps
 
-    def most_seen(self, products: int) -> int:
-        """Return the most elements of a channel and phase that rows of windows may see in a part of products.
+    def most_plane_elements(self, products: int) -> int:
+        """Return the most elements that a plane of one channel and phase may have in a part of products.
 
-        Scratch memory has room for so many: each channel and phase takes whole lines, and one more.
+        Scratch memory has room for so many: each plane takes whole lines, and one more.
         """
         image, line = self.image, LINE // F32.bytes
         planes = image.phases * (STEP * BF16_PARTS // 2 if self.in_bf16 else products // image.taps)
         return (image.elements // planes // line - 1) * line
 
-    def seen(self, rows: int) -> int:
-        """Return the elements of a channel and phase that `rows` rows of windows see."""
+    def plane_elements(self, rows: int) -> int:
+        """Return the elements of a plane of one channel and phase that `rows` rows of windows read."""
         return (rows + self.image.rows.reach) * self.pitch
 
     def span(self, lines: int) -> int:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache, partial
-from itertools import takewhile
-from operator import ge
+from functools import cache, lru_cache
 
 from opendml.late_dataclass import replace
 from opendml.targets.cpu.contraction.arithmetic import F32
@@ -162,9 +160,9 @@ def broadcast_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
 
 def _block_lines(viewed: ViewedImage) -> list[int]:
     """Return the numbers of rows of windows that a block may have, from one on."""
-    most = viewed.most_seen(min(viewed.depth(DEPTH), viewed.roles.k_groups))
+    most = viewed.most_plane_elements(min(viewed.depth(DEPTH), viewed.roles.k_groups))
     most_lines = most // viewed.pitch - viewed.image.rows.reach
-    return list(takewhile(partial(ge, most_lines), _even_parts(viewed.height)))
+    return [lines for lines in _even_parts(viewed.height) if lines <= most_lines]
 
 
 @lru_cache(maxsize=256)

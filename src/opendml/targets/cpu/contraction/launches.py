@@ -133,7 +133,7 @@ def _check_room(tiles: Tiles, choice: TileChoice, rows: int, columns: int) -> No
     if viewed is not None:
         lines = choice.rows if viewed.broadcast else choice.columns
         groups = least(viewed.depth(DEPTH), tiles.roles.k_groups)
-        fits = fits and viewed.seen(lines) <= viewed.most_seen(groups)
+        fits = fits and viewed.plane_elements(lines) <= viewed.most_plane_elements(groups)
         if viewed.broadcast:
             fits = fits and viewed.width % tiles.micro.rows == 0 and tiles.columns <= columns
         else:
