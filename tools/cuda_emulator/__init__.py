@@ -40,7 +40,7 @@ from opendml.targets.cuda.warpgroup_source import BytesPrinter, PartsPrinter, Wa
 from opendml.targets.memory import HostMemory
 
 MACHINE = CudaMachine(90, 8, 228 * 1024)
-"""What is emulated: few multiprocessors, since all blocks of a cooperative launch run at once."""
+"""The emulated device. It has few multiprocessors, since all blocks of a cooperative launch run at once."""
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 _FLAGS = (
     "-std=c++17",
@@ -96,7 +96,7 @@ def _compile(source: Path, result: Path, *flags: str) -> None:
 
 
 class _Device:
-    """What executables need of a device; its code is the path of a library."""
+    """A device as executables see it. Its code is the path of a library."""
 
     machine, stream, index, is_current = MACHINE, 0, 0, True
     name, driver_version = "emulated", 0
@@ -195,7 +195,7 @@ class _Function:
         self._library, self._copies = library, list[Any]()
 
     def copies(self, count: int) -> list[Any]:
-        """So many of them."""
+        """Return copies of the library, as many as are asked for."""
         while len(self._copies) < count:
             with tempfile.NamedTemporaryFile(dir=self._library.parent, suffix=".so") as copy:
                 shutil.copyfile(self._library, copy.name)
