@@ -131,6 +131,37 @@ def test_attention_over_a_cache_needs_no_code_for_new_lengths(monkeypatch: pytes
         assert bool(compiled) is (length == 40)
 
 
+def test_sizes_that_return_to_the_shared_memory_of_before_find_their_launchers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [2, "length", SIZE])
+    model = graph.compile({"y": dml.activation_relu(x)}, device="cuda")
+    made, usual, decide = list[object](), job.launcher, job.CudaJob._decide
+
+    def counted(*arguments: Any) -> Any:
+        made.append(arguments)
+        return usual(*arguments)
+
+    def decided(each: job.CudaJob) -> None:
+        decide(each)
+        each._shared = each._shared + more[-1]
+
+    monkeypatch.setattr(job, "launcher", counted)
+    monkeypatch.setattr(job.CudaJob, "_decide", decided)
+    counts, more = list[int](), list[int]()
+    for length, bytes in (600, 0), (700, 0), (1000, 512), (520, 0), (900, 512), (650, 512), (990, 0):
+        del made[:]
+        more.append(bytes)
+        given = np.random.default_rng(length).standard_normal((2, length, SIZE), np.float32)
+        found = np.full_like(given, np.nan)
+        model.run({"x": FakeArray(given)}, {"y": FakeArray(found)})
+        np.testing.assert_array_equal(found, np.maximum(given, 0))
+        counts.append(len(made))
+    # The first two lengths have instances of their own.
+    assert counts == [1, 1, 1, 0, 0, 0, 0]
+
+
 def test_a_step_makes_only_the_launches_again_that_sizes_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels before those that read the cache have one size."""
     graph = dml.Graph()

@@ -241,6 +241,7 @@ def _launcher(
         for thread in threads:
             thread.join()
 
+    described.served, described.made = (shared_bytes, stream), (function, None, address, run)
     return run
 
 

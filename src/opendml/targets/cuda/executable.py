@@ -104,7 +104,7 @@ class CudaExecutable:
 
     sized_instances = 4
     """Instances, at most, so that sizes that come often keep their words. Writing the words of another size
-    adds 0.5 to 1.1 ms to the 1.6 ms of BERT-base, and a new instance takes 3 ms (H100)."""
+    adds 0.5 to 1.0 ms to the 1.6 ms of BERT-base, and a new instance takes 3 ms (H100)."""
 
     def __init__(self, parts: CudaParts, device_index: int = 0) -> None:
         self.device, self.parts = device(device_index), parts

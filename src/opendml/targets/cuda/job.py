@@ -147,8 +147,7 @@ class JobForm:
     def _set_sizes(self, placed: Sequence[_PlacedLaunch]) -> None:
         """Find the traced numbers, and the places that take their values."""
         words, divisors, facts = list[_Place](), list[_Place](), list[_Place]()
-        self._shares = list[tuple[int, int]]()
-        """The places of numbers that are one over a traced word, and of these words."""
+        shares = list[tuple[int, int]]()
         for number, each in enumerate(placed):
             layout, numbers, first_fact = each.launch.layout, each.launch.numbers, each.first_fact
             for begin, _ in each.kernels:
@@ -159,9 +158,11 @@ class JobForm:
                         divisors.append((begin + 2 * at - layout.words, numbers[at]))
                 if layout.share is not None and layout.share in each.traced:
                     behind = begin + layout.words + 2 * layout.divisors
-                    self._shares.append((behind, begin + layout.share))
+                    shares.append((behind, begin + layout.share))
             row = 4 * number - first_fact
             facts += [(row + at, numbers[at]) for at in each.traced if first_fact <= at < first_fact + 4]
+        self._shares = np.array(shares, np.intp).reshape(-1, 2).T
+        """The places of numbers that are one over a traced word, and of these words."""
         every = chain.from_iterable(chain.from_iterable(each.accesses) for each in placed)
         offsets = [
             (at, each) for at, (_, each) in enumerate(every) if type(each) is not int and is_traced(each)
@@ -188,8 +189,8 @@ class JobForm:
         places, divisors = self._divisors.places, values[self._divisors.values]
         words[places] = divisors
         words[places + 1] = magics(divisors[self._divisor_firsts])[self._divisor_kinds]
-        for place, word in self._shares:
-            words[place : place + 1].view(np.float64)[0] = 1.0 / words[word]
+        shares, shared = self._shares
+        words.view(np.float64)[shares] = 1.0 / words[shared]
         facts.reshape(-1)[self._facts.places] = values[self._facts.values]
         offsets[self._offsets.places] = values[self._offsets.values]
 
@@ -261,7 +262,8 @@ class CudaJob:
         self._address = address_of(self._content)
         self._facts, self._offsets = form.facts.copy(), form.accesses.offsets.copy()
         count = len(form.launches)
-        self._configs = [LaunchConfig() for _ in range(count)]
+        self._configs, self._spare_configs = ([LaunchConfig() for _ in range(count)] for _ in range(2))
+        """The descriptions of launches, and those with other shared memory, to which a size may return."""
         self._grids = self._launched_shared = np.full(count, -1, np.int64)
         """The blocks and the bytes of shared memory of the launchers."""
         self.launchers: list[Callable[[], None]] = [_nothing] * count
@@ -368,6 +370,12 @@ class CudaJob:
         self._stream = None  # Until all launchers are made.
         for number in changed:
             launch, grid, shared_bytes = form.launches[number], int(grids[number]), int(shared[number])
+            config = self._spare_configs[number]
+            self._spare_configs[number], self._configs[number] = self._configs[number], config
+            if config.served == (shared_bytes, stream) and config.made is not None:
+                config.set_blocks(grid)
+                self.launchers[number] = config.made[3]
+                continue
             function = self._owner.function(launch.cubin.code, shared_bytes)
             address = self._address + _WORD * form.begins[number]
             early = bool(form.early[number])
@@ -378,7 +386,7 @@ class CudaJob:
                 address,
                 stream,
                 early,
-                self._configs[number],
+                config,
             )
         self._grids, self._launched_shared, self._stream = grids.copy(), shared, stream
 

@@ -23,12 +23,14 @@ class LaunchConfig:
 
     Attributes:
         made: what the function that adds the launch to a stream is made of, and the function.
+        served: the bytes of shared memory and the stream of this function.
     """
 
     def __init__(self) -> None:
         self._form: tuple[int, bool, bool] | None = None
         self._config: Any = None
         self.made: tuple[Any, Any, int, Callable[[], None]] | None = None
+        self.served: tuple[int, int] | None = None
 
     def of(self, size: LaunchSize, cooperative: bool, stream: int, early: bool) -> Any:
         """Return the description of a launch on a stream, which replaces those of earlier calls.
@@ -73,6 +75,7 @@ def launcher(
         described: the description of an earlier launch, which ends.
     """
     config, made = described.of(size, launch.cooperative, stream, early), described.made
+    described.served = size[3], stream
     if made is not None and made[0] is function and made[1] is config and made[2] == address:
         return made[3]
     pointers = (ctypes.c_void_p * 1)(address)

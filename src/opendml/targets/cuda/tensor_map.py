@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from opendml.late_dataclass import dataclass
@@ -77,16 +77,15 @@ class TensorMap:
 
     def encode(self, driver: Any, address: int) -> Any:
         """Return the driver's error and its encoding of the map, for a tensor at an address."""
-        short = driver.cuuint32_t
-        box, steps = [short(each) for each in self.box], [short(1)] * len(self.sizes)
+        steps = _shorts(driver, (1,) * len(self.sizes))
         return driver.cuTensorMapEncodeTiled(
-            *self._tensor(driver, address), box, steps, *_box_settings(driver)
+            *self._tensor(driver, address), _shorts(driver, self.box), steps, *_box_settings(driver)
         )
 
     def _tensor(self, driver: Any, address: int) -> tuple[Any, ...]:
         long = driver.cuuint64_t
         return (
-            getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[self.type]}"),
+            _type_of(driver, self.type),
             len(self.sizes),
             address,
             [long(each) for each in self.sizes],
@@ -157,6 +156,18 @@ def map_from_json(data: Sequence[Any]) -> TensorMap:
     access, type, dimensions, boxes, is_window = data
     kind = WindowMap if is_window else TensorMap
     return kind(access, ScalarType[type], (0,) * dimensions, (0,) * (dimensions - 1), (0,) * boxes)
+
+
+@cache
+def _type_of(driver: Any, type: ScalarType) -> Any:
+    """Return the driver's type of elements."""
+    return getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[type]}")
+
+
+@lru_cache(maxsize=64)
+def _shorts(driver: Any, numbers: tuple[int, ...]) -> list[Any]:
+    """Return numbers as the driver takes them. Most maps of a program have the same few boxes."""
+    return list(map(driver.cuuint32_t, numbers))
 
 
 @cache
