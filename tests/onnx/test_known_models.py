@@ -364,6 +364,37 @@ def test_processes_that_write_one_store_at_once_agree(tmp_path: Path) -> None:
     assert lines[0] == lines[1] == lines[2]
 
 
+SEVERAL_INPUTS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[q, 4] first, float[c, 4] second, float[x, 4] third, float[a, 4] fourth) => (float[n, 4] y) {
+  all = Concat <axis = 0> (first, second, third, fourth)
+  y = Softmax <axis = 1> (all)
+}"""
+RUN_SEVERAL_INPUTS = """
+import sys
+import numpy as np, opendml as dml
+loaded = dml.onnx.load(sys.argv[1])
+for sizes in ((3, 5, 9, 17), (9, 10, 11, 12)):
+    loaded.run({each.name: np.ones((n, 4), np.float32) for each, n in zip(loaded.inputs, sizes)})
+"""
+
+
+def test_plans_do_not_depend_on_hashes_of_names(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(onnx.parser.parse_model(SEVERAL_INPUTS).SerializeToString())
+    found = []
+    for seed in range(3):
+        variables = {
+            "OPENDML_CACHE_DIRECTORY": str(tmp_path / f"cache{seed}"),
+            object_cache.PLANS_VARIABLE: "1",
+            "PYTHONHASHSEED": str(seed),
+        }
+        command = [sys.executable, "-c", RUN_SEVERAL_INPUTS, str(tmp_path / "model.onnx")]
+        subprocess.run(command, env=os.environ | variables, check=True, timeout=120)
+        files = (tmp_path / f"cache{seed}").rglob("*.plan")
+        found.append({each.name: each.read_bytes() for each in files})
+    assert found[0]
+    assert found[0] == found[1] == found[2]
+
+
 SUM = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[n] x, float[m] y) => (float[k] z) {
   n = Shape (x)

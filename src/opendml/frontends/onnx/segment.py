@@ -94,8 +94,11 @@ class Segment:
         """The single numbers from before the segment that tensors follow from, if from nothing else."""
 
     def take(self, names: Iterable[str]) -> None:
-        """State the sizes of values from before the segment by its own dimensions."""
-        for name in names:
+        """State the sizes of values from before the segment by its own dimensions.
+
+        Names are taken in their own order, so that all processes number the dimensions alike.
+        """
+        for name in sorted(names):
             value = self.values.get(name)
             if value is not None and name not in self.own and name not in self._taken:
                 found = value_with(value, self.dimensions)
