@@ -447,6 +447,22 @@ def test_a_recurrence_has_as_many_steps_as_its_sequence_in_each_bucket() -> None
         np.testing.assert_array_equal(model(inputs)["y"], exactly(model, inputs)["y"])
 
 
+@pytest.mark.parametrize("sizes", [(3, 4), (4, 3)])
+def test_the_tensors_of_a_kernel_are_found_for_each_bucket(sizes: tuple[int, ...]) -> None:
+    """Gates of a batch of 3 begin within one line of a cache, those of larger ones do not."""
+    graph, activations = dml.Graph(), [dml.descs.ActivationSigmoid(), *[dml.descs.ActivationTanh()] * 2]
+    x = graph.input("x", dml.FLOAT32, [1, 3, "batch", 3])
+    weights = [graph.constant(values(1, 1, *each)) for each in ((12, 3), (12, 3), (1, 24))]
+    result = dml.lstm(x, *weights, output_sequence=True, activation_descs=activations)[0]
+    assert result is not None
+    model = graph.compile({"y": result}, "cpu")
+    for batch in sizes:
+        inputs = {"x": values(1, 3, batch, 3)}
+        np.testing.assert_array_equal(model(inputs)["y"], exactly(model, inputs)["y"])
+    for batch in sizes:
+        assert check_words(model, batch=batch)
+
+
 def test_weights_are_packed_once_for_all_sizes_and_threads() -> None:
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, ["rows", 96])

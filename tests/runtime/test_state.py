@@ -92,7 +92,9 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DimensionRanges, Mapp
     """The ranges and the sizes for which plans are made."""
     found, plan = list[tuple[DimensionRanges, Mapping[str, int]]](), PlanMaker.plan
 
-    def noted(maker: PlanMaker, ranges: DimensionRanges, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Any:
+    def noted(
+        maker: PlanMaker, ranges: DimensionRanges, hints: Mapping[str, int], sizes: Mapping[str, int]
+    ) -> Any:
         found.append((ranges, sizes))
         return plan(maker, ranges, hints, sizes)
 

@@ -8,8 +8,8 @@ those three. Kernels of equal form are scheduled once in a process. Their launch
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -18,7 +18,7 @@ from opendml.across_forks import remembering
 from opendml.compiler.kernel import Access, Kernel
 from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, View, ordered
-from opendml.program.sizes import Size
+from opendml.program.sizes import Size, hint_of
 from opendml.program.trace import Answers, Trace
 
 Result = TypeVar("Result")
@@ -40,7 +40,7 @@ class ValueBinding:
     numbers: tuple[int, ...]
 
 
-def form_of(kernel: Kernel, hints: Kernel | None = None) -> tuple[Kernel, ValueBinding]:
+def form_of(kernel: Kernel, tensors: Sequence[int] | None = None) -> tuple[Kernel, ValueBinding]:
     """Return the form of a kernel, and what binds the form to it.
 
     In the form, accesses that may touch the same bytes, or begin near each other, are of one tensor; its
@@ -50,14 +50,10 @@ def form_of(kernel: Kernel, hints: Kernel | None = None) -> tuple[Kernel, ValueB
 
     Args:
         kernel: the kernel, perhaps with traced sizes.
-        hints: the kernel with its sizes in the traced run, by which accesses are of one tensor.
+        tensors: the tensors of the accesses, as of `tensors_of`; None finds them.
     """
-    accesses, plain, loads = kernel.accesses, hints or kernel, len(kernel.loads)
-    if kernel.axes:
-        tensors = _tensors(plain.loads, plain.domain)
-        tensors += [loads + each for each in _tensors(plain.stores, plain.domain)]
-    else:
-        tensors = _tensors(plain.accesses, plain.domain)
+    accesses = kernel.accesses
+    tensors = tensors_of(kernel) if tensors is None else tensors
     buffers: list[int] = []
     offsets: list[int] = []
     places = dict[int, int]()
@@ -73,43 +69,78 @@ def form_of(kernel: Kernel, hints: Kernel | None = None) -> tuple[Kernel, ValueB
             offset = access.offset - offsets[place]
             access = Access(place, access.type, offset, access.strides, *own)
         result.append(access)
-    numbers = tuple(range(len(kernel.numbers)))
+    loads, numbers = len(kernel.loads), tuple(range(len(kernel.numbers)))
     form = Kernel(
         kernel.domain, kernel.axes, tuple(result[:loads]), tuple(result[loads:]), kernel.values, numbers
     )
     return form, ValueBinding(tuple(buffers), tuple(offsets), kernel.numbers)
 
 
-def _tensors(accesses: Sequence[Access], domain: Sequence[int]) -> list[int]:
-    """Return for each access the number of one that lies in the same tensor."""
+def tensors_of(kernel: Kernel, memo: dict[Hashable, list[int]] | None = None) -> tuple[int, ...]:
+    """Return for each access of a kernel the number of one that lies in the same tensor.
+
+    Args:
+        kernel: the kernel, perhaps with traced sizes, for whose hints it is.
+        memo: receives results, which the kernels of a plan share.
+    """
+    accesses = kernel.accesses
+    apart = len(kernel.loads) if kernel.axes else len(accesses)
+    groups = [(access.buffer, number < apart) for number, access in enumerate(accesses)]
+    counts = Counter(groups)
+    shared = [number for number, each in enumerate(groups) if each[0] is not None and counts[each] > 1]
     result = list(range(len(accesses)))
-    in_buffers: dict[int, list[int]] = {}
-    for number, access in enumerate(accesses):
-        if access.buffer is not None:
-            in_buffers.setdefault(access.buffer, []).append(number)
-    for numbers in in_buffers.values():
-        if len(numbers) > 1:
-            spans = sorted((*_near_span(accesses[number], domain), number) for number in numbers)
-            _, end, tensor = spans[0]
-            for first, last, number in spans[1:]:
-                if first > end:
-                    tensor = number
-                end = max(end, last)
-                result[number] = tensor
+    if not shared:
+        return tuple(result)
+    key = kernel.domain, tuple([accesses[each] for each in shared]), tuple([groups[each] for each in shared])
+    found = None if memo is None else memo.get(key)
+    if found is None:
+        found = _tensors(*key)
+        if memo is not None:
+            memo[key] = found
+    for number, tensor in zip(shared, found, strict=True):
+        result[number] = shared[tensor]
+    return tuple(result)
+
+
+def _tensors(domain: Sequence[int], accesses: Sequence[Access], groups: Sequence[Hashable]) -> list[int]:
+    """Return for each access the number of one of its group that lies in the same tensor."""
+    result, domain = list(range(len(accesses))), _hints(domain)
+    members: dict[Hashable, list[tuple[int, int, int]]] = {}
+    reaches: dict[tuple[int, ...], tuple[int, int]] = {}  # Most accesses of a kernel move alike.
+    for number, (access, group) in enumerate(zip(accesses, groups, strict=True)):
+        reach = reaches.get(access.strides)
+        if reach is None:
+            reach = reaches[access.strides] = _reach(access.strides, domain)
+        offset = access.offset if type(access.offset) is int else hint_of(access.offset)
+        last = offset + max(NEAR, reach[1] + access.type.bytes - 1)
+        members.setdefault(group, []).append((offset + reach[0], last, number))
+    for spans in members.values():
+        spans.sort()
+        _, end, tensor = spans[0]
+        for first, last, number in spans[1:]:
+            if first > end:
+                tensor = number
+            end = max(end, last)
+            result[number] = tensor
     return result
 
 
-def _near_span(access: Access, domain: Sequence[int]) -> tuple[int, int]:
-    """Return the first and the last byte that an access may touch, and at least those near its offset."""
-    first, last = span_of(access, domain)
-    return first, max(last, access.offset + NEAR)
+def _hints(numbers: Iterable[int]) -> list[int]:
+    # Most numbers are plain, and each call takes time: kernels of a plan have thousands.
+    return [each if type(each) is int else hint_of(each) for each in numbers]
+
+
+def _reach(strides: Sequence[int], domain: Sequence[int]) -> tuple[int, int]:
+    """Return how far accesses with some strides move below and above their offset."""
+    moved = [(size - 1) * stride for size, stride in zip(domain, _hints(strides), strict=True)]
+    return sum([each for each in moved if each < 0]), sum([each for each in moved if each > 0])
 
 
 def span_of(access: Access, domain: Sequence[int]) -> tuple[int, int]:
-    """Return the first and the last byte of a buffer that an access over a domain may touch."""
-    reaches = [(size - 1) * stride for size, stride in zip(domain, access.strides, strict=True)]
-    last = sum(reach for reach in reaches if reach > 0) + access.type.bytes - 1
-    return access.offset + sum(reach for reach in reaches if reach < 0), access.offset + last
+    """Return the first and the last byte of a buffer that an access over a domain of plain sizes may
+    touch."""
+    below, above = _reach(access.strides, domain)
+    return access.offset + below, access.offset + above + access.type.bytes - 1
 
 
 @lru_cache(maxsize=1024)

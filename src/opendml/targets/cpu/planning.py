@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Container, Hashable, Mapping, Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from opendml.targets.cpu.native import (
     THREADS,
 )
 from opendml.targets.cpu.pattern import ParameterTable
-from opendml.targets.cpu.schedule import Hints, KnownLaunches, schedule
+from opendml.targets.cpu.schedule import Hints, KnownLaunches, PlanMemo, schedule
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned
@@ -439,14 +440,14 @@ def _scheduled(
         whole: the kernels with all sizes traced; None: they are `kernels`.
         known: the launches of the kernels for other hints.
     """
-    constructed = dict[int, list[CpuLaunch]]()
+    memo = PlanMemo()
     result: list[list[CpuLaunch]] = []
 
     def launches(until: int) -> list[list[CpuLaunch]]:
         found = []
         for number in range(len(result), until):
             traced = None if whole is None else whole.kernels[number]
-            found.append(schedule(kernels.kernels[number], hints, constructed, traced, known))
+            found.append(schedule(kernels.kernels[number], hints, memo, traced, known))
             if compiler is not None:
                 compiler.add([each.pattern for each in found[-1]])
         return found
@@ -527,9 +528,9 @@ def _job(
     traced = [
         position for position, value in enumerate(values) if type(value) is not int and is_traced(value)
     ]
-    sizes = tuple([values[position] for position in traced])
-    for position in traced:
-        values[position] = hint_of(values[position])
+    sizes: tuple[Any, ...] = tuple([values[position] for position in traced])
+    for position, size in zip(traced, sizes, strict=True):
+        values[position] = size.hint
     return Job(
         np.array(values, np.int64),
         np.array(pointers, np.int64),

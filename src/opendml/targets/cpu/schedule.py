@@ -16,11 +16,11 @@ from opendml.budget import check_time
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, NumberedLoop
 from opendml.compiler.sized import plain
-from opendml.late_dataclass import dataclass, replace
+from opendml.late_dataclass import dataclass
 from opendml.program.sizes import hint_of, is_traced
 from opendml.program.trace import Answers, Trace
 from opendml.targets.common.candidates import Decision, decide
-from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of, recording, trace_of
+from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of, recording, tensors_of, trace_of
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cpu.contraction.few_rows import ATTENTION
 from opendml.targets.cpu.contraction.roles import Varying
@@ -46,8 +46,8 @@ from opendml.targets.cpu.threads import available_threads
 
 CpuDecision = Decision[list[CpuLaunch]]
 Launches = Memo[list[CpuLaunch]]
-Hints = Callable[[Kernel], Kernel]
-"""Replaces traced sizes, as `compiler.sized.plain` does."""
+Hints = Callable[[Any], Any]
+"""Replaces traced sizes of kernels and their parts, as `compiler.sized.plain` does."""
 _decisions = Memo["_Decided"]()
 """The choices for kernels whose sizes vary."""
 _launches = Launches()
@@ -175,6 +175,19 @@ class _TracedForm:
     trace: Trace | None
 
 
+class PlanMemo:
+    """Results that the kernels of a plan share, because their hints are the same.
+
+    Attributes:
+        launches: the traced launches by the keys of forms.
+        tensors: the results of `tensors_of`.
+    """
+
+    def __init__(self) -> None:
+        self.launches: dict[int, list[CpuLaunch]] = {}
+        self.tensors: dict[Hashable, list[int]] = {}
+
+
 class KnownLaunches:
     """The traced launches of a program's kernels for all buckets so far.
 
@@ -192,35 +205,40 @@ class KnownLaunches:
 
     def __init__(self, whole: KnownLaunches | None = None) -> None:
         self._whole = whole
-        self._forms: dict[int, _TracedForm] = {}
+        self._forms: dict[tuple[int, tuple[int, ...], int | None], _TracedForm] = {}
+        """The forms of kernels by their identities, the tensors of their accesses and the usual form."""
         self._keys: dict[Hashable, int] = {}
         self._known: dict[int, list[_ConstructedLaunches]] = {}
         self._earlier: dict[int, list[_Earlier]] = {} if whole is None else whole._earlier
         """Choices by the keys of usual forms."""
         self._bound: dict[tuple[int, int], list[CpuLaunch]] = {}
 
-    def form_of(self, kernel: Kernel, hints: Hints, whole: Kernel | None) -> _TracedForm:
-        """Return the form of a kernel of the program, which is found once for all buckets.
+    def form_of(self, kernel: Kernel, whole: Kernel | None, memo: PlanMemo) -> _TracedForm:
+        """Return the form of a kernel of the program, which is found once for all buckets in whose sizes the
+        same accesses are of one tensor.
 
         Args:
             kernel: the kernel.
-            hints: returns a kernel with the sizes of the traced run.
             whole: the kernel with all sizes traced; None: it is `kernel`.
+            memo: that of the plan.
         """
-        known = self._forms.get(id(kernel))
+        usual = None
+        if whole is not None and self._whole is not None:
+            usual = self._whole.form_of(whole, None, memo)
+        # The form of another bucket would make choices depend on which bucket came first.
+        tensors = tensors_of(kernel, memo.tensors)
+        place = id(kernel), tensors, None if usual is None else usual.key
+        known = self._forms.get(place)
         if known is None:
-            usual = None
-            if whole is not None and self._whole is not None:
-                usual = self._whole.form_of(whole, hints, None)
             if usual is not None and kernel is whole:
                 form, binding = usual.form, usual.binding
             else:
-                form, binding = form_of(kernel, hints(replace(kernel, values=(), numbers=())))
+                form, binding = form_of(kernel, tensors)
             others = None if usual is None else (usual.form.domain, usual.form.loads, usual.form.stores)
             number = self._keys.setdefault((*key_of(form), others), len(self._keys))
             usual_form, usual_key = (form, number) if usual is None else (usual.form, usual.key)
             known = _TracedForm(kernel, form, binding, usual_form, number, usual_key, trace_of(form))
-            self._forms[id(kernel)] = known
+            self._forms[place] = known
         return known
 
     def find(self, form: _TracedForm, sizes: tuple[int, ...]) -> _ConstructedLaunches | None:
@@ -319,7 +337,7 @@ def _are_shared_evenly(items: int, work: int) -> bool:
 def schedule(
     kernel: Kernel,
     hints: Hints | None = None,
-    constructed: dict[int, list[CpuLaunch]] | None = None,
+    memo: PlanMemo | None = None,
     whole: Kernel | None = None,
     known: KnownLaunches | None = None,
 ) -> list[CpuLaunch]:
@@ -330,7 +348,7 @@ def schedule(
             expressions, and the trace records for which sizes they are right.
         hints: returns a kernel with all sizes of the traced run, for which the launches are chosen. Constants
             are then packed in one layout for all sizes, also if nothing of the kernel is traced.
-        constructed: the traced launches that were constructed for the same hints, by the keys of forms.
+        memo: results that the kernels of a plan share.
         whole: the kernel with all sizes traced, if `kernel` has plain numbers for some of them. Launches are
             chosen for these numbers if results keep the bits that they have for traced sizes.
         known: the launches of the kernel's program for other hints.
@@ -342,7 +360,8 @@ def schedule(
         return [launch.bound(binding) for launch in launches]
     if known is None:
         known = KnownLaunches(None if whole is None else KnownLaunches())
-    own = known.form_of(kernel, hints, whole)
+    memo = PlanMemo() if memo is None else memo
+    own = known.form_of(kernel, whole, memo)
 
     traced, usual, trace = own.form, own.usual, own.trace
     sizes = tuple(map(hint_of, traced.domain))
@@ -404,10 +423,9 @@ def schedule(
         known.add(own, new)
         return new.launches
 
-    memo = {} if constructed is None else constructed
-    if own.key not in memo:
-        memo[own.key] = constructed_now()
-    return known.bound(own, memo[own.key])
+    if own.key not in memo.launches:
+        memo.launches[own.key] = constructed_now()
+    return known.bound(own, memo.launches[own.key])
 
 
 def _circumstances() -> tuple[CpuMachine, int]:

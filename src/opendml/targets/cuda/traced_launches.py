@@ -12,7 +12,7 @@ from opendml.late_dataclass import dataclass
 from opendml.program.sizes import hint_of
 from opendml.program.trace import Answers
 from opendml.targets.common.candidates import Decision
-from opendml.targets.common.forms import form_of, key_of, recording, trace_of
+from opendml.targets.common.forms import form_of, key_of, recording, tensors_of, trace_of
 from opendml.targets.cuda.launch import CudaLaunch, alignments_of
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule import chosen, construct_traced
@@ -23,6 +23,7 @@ class TracedKernel:
 
     Args:
         kernel: the kernel.
+        tensors: the tensors of its accesses for the hints, as of `tensors_of`.
         keys: the numbers of forms, to which that of the kernel is added.
 
     Attributes:
@@ -33,9 +34,9 @@ class TracedKernel:
         trace: the trace of its sizes; None: all are plain numbers.
     """
 
-    def __init__(self, kernel: Kernel, keys: dict[Hashable, int]) -> None:
+    def __init__(self, kernel: Kernel, tensors: tuple[int, ...], keys: dict[Hashable, int]) -> None:
         self.origin, self.kernel = kernel, with_plain_nodes(kernel)
-        self.form, self.binding = form_of(self.kernel, plain(replace(kernel, values=(), numbers=())))
+        self.form, self.binding = form_of(self.kernel, tensors)
         self.key = keys.setdefault(key_of(self.form), len(keys))
         self.trace = trace_of(self.form)
 
@@ -66,19 +67,22 @@ class TracedLaunches:
 
     def __init__(self, machine: CudaMachine) -> None:
         self._machine = machine
-        self._kernels: dict[int, TracedKernel] = {}
+        self._kernels: dict[tuple[int, tuple[int, ...]], TracedKernel] = {}
         self._keys: dict[Hashable, int] = {}
         self._known: dict[Hashable, list[_ConstructedLaunch]] = {}
 
     def of(self, kernels: Iterable[Kernel]) -> list[tuple[TracedKernel, CudaLaunch, tuple[int, ...]]]:
         """Return kernels with the launches of their forms for the hints of the trace, and the alignments of
         accesses for which these are made."""
-        memo = dict[Hashable, CudaLaunch]()
+        memo, known_tensors = dict[Hashable, CudaLaunch](), dict[Hashable, list[int]]()
         found = list[tuple[TracedKernel, CudaLaunch, tuple[int, ...]]]()
         for each in kernels:
-            kernel = self._kernels.get(id(each))
+            # A form of another bucket would make choices depend on which bucket came first.
+            tensors = tensors_of(each, known_tensors)
+            kernel = self._kernels.get((id(each), tensors))
             if kernel is None:
-                kernel = self._kernels[id(each)] = TracedKernel(each, self._keys)
+                made = TracedKernel(each, tensors, self._keys)
+                kernel = self._kernels[id(each), tensors] = made
             alignments = alignments_of([kernel.kernel])
             key = kernel.key, alignments
             if key not in memo:
