@@ -232,6 +232,19 @@ def test_what_decides_a_schedule_is_part_of_its_key(change: dict[str, Any]) -> N
     assert memo.get(form_of(kernel)[0], (), lambda: "fourth") == "first"
 
 
+def test_choices_for_one_size_of_images_are_not_those_for_other_kernels_of_all_sizes() -> None:
+    whole = cpu.KnownLaunches()
+    fixed, memo = cpu.KnownLaunches(whole), cpu.PlanMemo()
+    # An initializer has no kernel of traced sizes.
+    initializer, kernel = line(5), line(6)
+    keys = {
+        known.form_of(each, None, memo).usual_key for known, each in ((fixed, initializer), (whole, kernel))
+    }
+    assert len(keys) == 2
+    again = whole.form_of(initializer, None, memo).usual_key
+    assert again in keys
+
+
 def line(length: int) -> Kernel:
     value = apply(Operation.NEGATE, source(0, F32))
     return form_of(kernel_of([access(0, 0, 4)], [access(1, 0, 4)], value, domain=(length,)))[0]

@@ -207,7 +207,8 @@ class KnownLaunches:
         self._whole = whole
         self._forms: dict[tuple[int, tuple[int, ...], int | None], _TracedForm] = {}
         """The forms of kernels by their identities, the tensors of their accesses and the usual form."""
-        self._keys: dict[Hashable, int] = {}
+        # Choices are shared by these numbers. Initializers are scheduled without a kernel of traced sizes.
+        self._keys: dict[Hashable, int] = {} if whole is None else whole._keys
         self._known: dict[int, list[_ConstructedLaunches]] = {}
         self._earlier: dict[int, list[_Earlier]] = {} if whole is None else whole._earlier
         """Choices by the keys of usual forms."""
