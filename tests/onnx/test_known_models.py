@@ -27,6 +27,7 @@ from opendml.frontends.onnx import known
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.trace import Tracer
 from opendml.runtime.graphs import initialization
+from opendml.runtime.graphs.plan_maker import PlanMaker
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, linker, machine_code, planning
 from opendml.targets.cpu.compile_workers import WorkerPool
@@ -334,6 +335,34 @@ def test_threads_that_meet_other_buckets_plan_them_from_one_graph(work: Work) ->
     found, took = work.of(run)
     assert found == expected * 2
     assert took["parsed"] == took["fused"] == 0
+
+
+def test_a_handler_runs_a_known_model_whose_plan_it_interrupts(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = work.of(lambda: results(model(), rows(40), rows(300)))
+    for path in Path(os.environ["OPENDML_CACHE_DIRECTORY"]).glob("*.plan"):
+        path.unlink()
+    work.of(lambda: results(model(), rows(9)))
+    loaded, _ = work.of(lambda: dml.onnx.load(model()))
+    found, planned, plan = list[bytes](), list[Any](), PlanMaker.plan
+    compiled = planning.CpuTracedProgram.compile
+
+    def interrupted(program: planning.CpuTracedProgram) -> Any:
+        monkeypatch.setattr(planning.CpuTracedProgram, "compile", compiled)
+        found.extend(each.tobytes() for each in loaded(rows(300)).values())
+        return compiled(program)
+
+    def noted(maker: PlanMaker, ranges: Any, hints: Any, sizes: Any) -> Any:
+        planned.append((ranges, sizes))
+        return plan(maker, ranges, hints, sizes)
+
+    monkeypatch.setattr(planning.CpuTracedProgram, "compile", interrupted)
+    monkeypatch.setattr(PlanMaker, "plan", noted)
+    assert [*(each.tobytes() for each in loaded(rows(40)).values()), *found] == expected
+    assert planned
+    for ranges, sizes in planned:
+        assert all(least <= sizes[name] <= greatest for name, (least, greatest) in ranges.items())
 
 
 RUN_IN_ANY_ORDER = """

@@ -96,7 +96,9 @@ class KnownGraph:
         known: Callable[[Hints], KnownPlan | None],
         refusals: Refusals,
     ) -> PlanToWrite | KnownPlan | None:
-        """Return a plan that serves some sizes, which is new unless it is known. None: there is none.
+        """Return a plan that serves some sizes, which is new unless it is known.
+
+        None: there is none. Or a handler of a signal asks while its thread makes a plan.
 
         Args:
             dimensions: the sizes.
@@ -105,6 +107,8 @@ class KnownGraph:
             refusals: refused hints of the bucket, to which others are added.
         """
         maker, sizes = self._maker, dict[str, int]()
+        if maker.trace.is_in_block:
+            return None  # Its ranges are those of another bucket.
         for name in maker.dimensions:
             if name not in dimensions:
                 return None
