@@ -175,14 +175,21 @@ def test_known_channels_of_one_dimension_have_a_maximum_each() -> None:
         ("MaxPool", [0, 2, 7], {"kernel_shape": [3], "auto_pad": "SAME_UPPER"}, [0, 2, 7]),
         ("LpPool", [2, 2, 0], {"kernel_shape": [1], "strides": [2]}, [2, 2, 0]),
         ("AveragePool", [0, 3, 7, 8], {"kernel_shape": [3, 2], "strides": [2, 2]}, [0, 3, 3, 4]),
+        ("GroupNormalization", [0, 4, 3], {"num_groups": 2}, [0, 4, 3]),
+        ("GroupNormalization", [2, 4, 0], {"num_groups": 2}, [2, 4, 0]),
+        ("MaxPool", [1, 2, 2, 5], {"kernel_shape": [3, 3]}, [1, 2, 0, 3]),
+        ("AveragePool", [1, 2, 2, 5], {"kernel_shape": [3, 3]}, [1, 2, 0, 3]),
+        ("LpPool", [1, 2, 2, 2], {"kernel_shape": [3, 3]}, [1, 2, 0, 0]),
     ],
 )
-def test_no_elements_are_pooled_into_none(
+def test_no_elements_and_windows_that_do_not_fit_give_none(
     operator: str, sizes: list[int], attributes: dict[str, Any], wanted: list[int]
 ) -> None:
-    x = np.zeros(sizes, np.float32)
-    (result,) = computed(one_node(operator, [x], opset=21, **attributes), feed([x]))
-    assert (result.shape, result.dtype) == (tuple(wanted), x.dtype)
+    inputs = [np.zeros(sizes, np.float32)]
+    if operator == "GroupNormalization":
+        inputs += [np.ones(sizes[1], np.float32)] * 2
+    (result,) = computed(one_node(operator, inputs, opset=21, **attributes), feed(inputs))
+    assert (result.shape, result.dtype) == (tuple(wanted), np.float32)
 
 
 def test_no_elements_are_convolved_into_none() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ pytest.importorskip("onnx")
 import onnx
 
 from opendml import onnx as dml_onnx
+from opendml.errors import Error
 from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.trace import Steps, Tracer, TraceStep
 from opendml.runtime.graphs.traced_model import TracedModel
@@ -354,3 +356,44 @@ def test_windows_of_open_sizes_are_summed_along_their_own_loops(
         sums = np.einsum("ijhw,fhw->fij", windows, filters[:, 0].astype(np.int64))
         wanted = np.clip(np.rint(sums * (0.25 * 0.5 / 16)) + 4, -128, 127)
         np.testing.assert_array_equal(model.run({"x": image, "f": filters})["y"][0], wanted)
+
+
+@pytest.mark.parametrize("sizes", ["1, c, h, w", "1, 3, 4, 5"])
+@pytest.mark.parametrize(
+    ("operator", "allowed"),
+    [("DepthToSpace", "channels must be a multiple of 4"), ("SpaceToDepth", "width must be multiples of 2")],
+)
+def test_blocks_that_do_not_divide_sizes_are_refused(operator: str, allowed: str, sizes: str) -> None:
+    text = f"(float[{sizes}] x) => (float[a, b, d, e] y) {{ y = {operator} <blocksize = 2> (x) }}"
+    model = loaded(text)
+    if "c" in sizes:
+        assert model.run({"x": np.ones((1, 4, 4, 6), np.float32)})["y"].size == 96
+    with pytest.raises(Error, match=rf"{operator}.*blocksize 2 .*\[1, 3, 4, 5\]: .*{allowed}"):
+        model.run({"x": np.ones((1, 3, 4, 5), np.float32)})
+
+
+@pytest.mark.parametrize("size", [2**31, 2**61, 2**63 - 1])
+def test_sizes_of_no_possible_array_are_those_that_an_input_must_have(size: int) -> None:
+    model = loaded(f"(float[{size}, 4] x) => (float[n, 4] y) {{ y = Relu (x) }}")
+    with pytest.raises(Error, match=rf"input 'x' has sizes \[2, 4\]; must be \[{size}, 4\]"):
+        model.run({"x": np.ones((2, 4), np.float32)})
+
+
+@pytest.mark.parametrize("operator", ["AveragePool", "LpPool", "MaxPool"])
+def test_windows_of_which_a_stride_is_missing_give_no_elements(operator: str) -> None:
+    model = loaded(
+        f"(float[1, 2, h, w] x) => (float[1, 2, a, b] y) {{ y = {operator} <kernel_shape = [3, 3]> (x) }}"
+    )
+    for height, width in ((5, 6), (2, 6), (2, 2), (7, 2)):
+        found = model.run({"x": np.ones((1, 2, height, width), np.float32)})["y"]
+        assert found.shape == (1, 2, height - 2, width - 2)
+
+
+def test_windows_of_which_less_than_a_stride_is_missing_are_refused() -> None:
+    """ONNX Runtime has one window there, ONNX's evaluator none."""
+    attributes = "kernel_shape = [3, 3], strides = [2, 2]"
+    model = loaded(f"(float[1, 2, h, w] x) => (float[1, 2, a, b] y) {{ y = MaxPool <{attributes}> (x) }}")
+    for height, width, wanted in ((5, 7, (1, 2, 2, 3)), (1, 6, (1, 2, 0, 2))):
+        assert model.run({"x": np.ones((1, 2, height, width), np.float32)})["y"].shape == wanted
+    with pytest.raises(Error), warnings.catch_warnings(action="ignore"):
+        model.run({"x": np.ones((1, 2, 2, 5), np.float32)})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -194,6 +196,8 @@ class OnnxModel(Locked):
             sizes = [size for size in info.sizes or () if isinstance(size, int) and size > 0]
             if info.type is None or info.sizes is None or len(sizes) < len(info.sizes):
                 return
+            if math.prod(sizes) * info.type.itemsize > sys.maxsize:
+                return  # NumPy has no such array, so there is no run either.
             # It takes the memory of one number.
             given[info.name] = np.broadcast_to(np.zeros((), info.type), sizes)
         dimensions, began = dict[str, int](), time.perf_counter()

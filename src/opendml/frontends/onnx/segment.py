@@ -125,8 +125,10 @@ class Segment:
         if known is None:
             try:
                 known = self._converted(node, values)
-            except (NotExpressible, NotRunnable):
-                known = self._empty(node) or (self._folded(node) if is_converted else None)
+            except (NotExpressible, NotRunnable) as error:
+                # ONNX's inference rounds sizes that do not fit down, at times to 0.
+                known = None if isinstance(error, NotRunnable) else self._empty(node)
+                known = known or (self._folded(node) if is_converted else None)
                 if known is None:
                     raise
         if all(map(self._is_of_numbers, node.reads)):

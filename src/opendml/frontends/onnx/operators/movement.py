@@ -15,7 +15,7 @@ from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
 from opendml.frontends.onnx.registry import Converter, converts
 from opendml.frontends.onnx.values import Array, carrier_of
-from opendml.program.sizes import are_same
+from opendml.program.sizes import are_same, hint_of
 from opendml.runtime.graphs.tensor import GraphTensor
 
 
@@ -212,8 +212,18 @@ def _padded(node: OnnxConversion, pads: Sequence[int], value: Array) -> Result:
 
 def _blocks(function: Callable[..., GraphTensor]) -> Converter:
     def convert(node: OnnxConversion) -> Result:
+        sizes, block = node.sizes(0), node.required("blocksize")
+        if len(sizes) != 4 or block < 1:
+            raise NotExpressible(f"blocksize {block} of {len(sizes)} dimensions")
+        is_deep = function is dml.depth_to_space1
+        divided, by = (sizes[1:2], block * block) if is_deep else (sizes[2:], block)
+        if any(size % by for size in divided):
+            what = "channels must be a multiple" if is_deep else "height and width must be multiples"
+            raise NotRunnable(
+                f"blocksize {block} of an input of sizes {list(map(hint_of, sizes))}: {what} of {by}"
+            )
         order = "COLUMN_ROW_DEPTH" if node.attribute("mode") == "CRD" else "DEPTH_COLUMN_ROW"
-        moved = function(node.moved(0), block_size=node.required("blocksize"), order=order)
+        moved = function(node.moved(0), block_size=block, order=order)
         return node.result(moved, None, node.type(0))
 
     return convert

@@ -128,6 +128,8 @@ def group_normalization(node: OnnxConversion) -> Result:
     sizes, groups = node.sizes(0), node.required("num_groups")
     if len(sizes) < 2 or groups < 1 or sizes[1] % groups:
         raise NotExpressible(f"{groups} groups of the channels of {list(sizes)}")
+    if 0 in sizes:
+        return node.empty(sizes)
     grouped = (sizes[0], groups, sizes[1] // groups, math.prod(sizes[2:]))
     parameters = (1, groups, 1 if node.version < 21 else grouped[2], 1)
     given = node.tensor(0)

@@ -18,7 +18,7 @@ class SlidingWindows:
     Args:
         kernel, strides, dilations: of the windows.
         start, end: the padding that the attributes ask for.
-        outputs: the number of windows; 0 at times over no elements.
+        outputs: the number of windows; 0 if a stride of the first one is missing, or over no elements.
         spatial: the input's sizes.
     """
 
@@ -55,7 +55,8 @@ def windows_of(node: OnnxConversion, kernel: Sequence[int]) -> SlidingWindows:
     """Return the windows of a node over its input 0.
 
     Raises:
-        NotExpressible: attributes of other numbers of dimensions, negative padding, or no window.
+        NotExpressible: attributes of other numbers of dimensions, negative padding, or windows that do not
+            fit and are not clearly none.
     """
     spatial = node.sizes(0)[2:]
     count = len(spatial)
@@ -67,11 +68,14 @@ def windows_of(node: OnnxConversion, kernel: Sequence[int]) -> SlidingWindows:
     start, end = padding_of(node, same, strides, reach)
     if any(each < 0 for each in (*start, *end)):
         raise NotExpressible(f"negative padding {[*start, *end]}")
-    each = zip(spatial, start, end, reach, strides, strict=True)
-    outputs = tuple(_count(*dimension, rounded_up=node.flag("ceil_mode")) for dimension in each)
-    least = 0 if 0 in spatial else 1
-    if any(each < least for each in outputs):
-        raise NotExpressible(f"windows of sizes {reach} do not fit into {list(spatial)}")
+    every = list(zip(spatial, start, end, reach, strides, strict=True))
+    outputs = tuple(_count(*each, rounded_up=node.flag("ceil_mode")) for each in every)
+    if any(each < 1 for each in outputs):
+        # If less than a stride is missing, ONNX Runtime has one window, and ONNX's evaluator none.
+        pairs = zip(outputs, every, strict=True)
+        left = [(size + a + b - own) % step for count, (size, a, b, own, step) in pairs if count < 1]
+        if any(each < 0 for each in outputs) or (0 not in spatial and any(left)):
+            raise NotExpressible(f"windows of sizes {reach} do not fit into {list(spatial)}")
     return SlidingWindows(tuple(kernel), strides, dilations, start, end, outputs, tuple(spatial))
 
 
