@@ -54,10 +54,13 @@ def plans_of(model: dml.Model) -> list[Plan]:
 
 
 class Chosen(KnownLaunches):
-    """The launches of a plan's choices, constructed anew for other sizes."""
+    """The launches of a plan's choices, constructed anew for other sizes, which the plan serves."""
 
-    def __init__(self, known: KnownLaunches, plan: Plan, ranges: Mapping[str, Dimension]) -> None:
+    def __init__(
+        self, known: KnownLaunches, plan: Plan, ranges: Mapping[str, Dimension], served: Mapping[str, int]
+    ) -> None:
         super().__init__()
+        self._served = served
         self._of_plan, self._keys = known, known._keys
         self._hints = {name: replace(each, hint=plan.hints[name]) for name, each in ranges.items()}
 
@@ -65,7 +68,8 @@ class Chosen(KnownLaunches):
         """Find the launches that the plan has."""
         if form.trace is None:
             return self._of_plan.find(form, sizes)
-        with form.trace.within(self._hints):
+        # Launches of other buckets that do not serve the sizes were passed over when the plan was made.
+        with form.trace.within(self._hints, self._served):
             found = self._of_plan.find(form, tuple(map(hint_of, form.form.domain)))
         if found is None:
             return None
@@ -133,7 +137,7 @@ def _constructed(
     ranges = zip(sizes, ranges_of(sizes.values()), strict=True)
     dimensions = {name: Dimension(hints[name], *range) for name, range in ranges}
     with traced._trace.within(dimensions):
-        known = Chosen(program._known.launches, plan, dimensions)
+        known = Chosen(program._known.launches, plan, dimensions, sizes)
         scheduled = _scheduled(program.kernels, chosen, known=known)
         with KernelCompiler() as compiler:
             made = _parts(program.program, program.kernels, None, compiler, scheduled, _ReusableParts())
