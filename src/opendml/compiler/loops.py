@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.late_dataclass import light_dataclass, replace
-from opendml.program.sizes import Size, hint_of
+from opendml.program.sizes import Size, hint_of, hints_of
 
 
 @light_dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def innermost_by_hints(kernel: Kernel, keeps_inner: bool, merged: MergedLoops) -
 
 
 def _with_hints(loops: Iterable[Loop]) -> list[Loop]:
-    return [Loop(hint_of(each.count), tuple(map(hint_of, each.strides))) for each in loops]
+    return [Loop(hint_of(each.count), tuple(hints_of(each.strides))) for each in loops]
 
 
 def merged_loops(kernel: Kernel) -> MergedLoops:

@@ -353,6 +353,11 @@ def hint_of(value: N) -> N:
     return value.hint if type(value) in _TRACED else value  # type: ignore[attr-defined]
 
 
+def hints_of(values: Iterable[N]) -> list[N]:
+    """Return the hints of some values. Most numbers are plain, and calls for all of them would take time."""
+    return [each if type(each) is int else hint_of(each) for each in values]
+
+
 def value_at(value: N, sizes: Mapping[str, int]) -> N:
     """Return a size, a float or a word for dimensions by name, which may be sizes of another trace.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -18,7 +18,7 @@ from opendml.across_forks import remembering
 from opendml.compiler.kernel import Access, Kernel
 from opendml.late_dataclass import dataclass
 from opendml.program.node import Node, View, ordered
-from opendml.program.sizes import Size, hint_of
+from opendml.program.sizes import Size, hint_of, hints_of
 from opendml.program.trace import Answers, Trace
 
 Result = TypeVar("Result")
@@ -104,7 +104,7 @@ def tensors_of(kernel: Kernel, memo: dict[Hashable, list[int]] | None = None) ->
 
 def _tensors(domain: Sequence[int], accesses: Sequence[Access], groups: Sequence[Hashable]) -> list[int]:
     """Return for each access the number of one of its group that lies in the same tensor."""
-    result, domain = list(range(len(accesses))), _hints(domain)
+    result, domain = list(range(len(accesses))), hints_of(domain)
     members: dict[Hashable, list[tuple[int, int, int]]] = {}
     reaches: dict[tuple[int, ...], tuple[int, int]] = {}  # Most accesses of a kernel move alike.
     for number, (access, group) in enumerate(zip(accesses, groups, strict=True)):
@@ -125,14 +125,9 @@ def _tensors(domain: Sequence[int], accesses: Sequence[Access], groups: Sequence
     return result
 
 
-def _hints(numbers: Iterable[int]) -> list[int]:
-    # Most numbers are plain, and each call takes time: kernels of a plan have thousands.
-    return [each if type(each) is int else hint_of(each) for each in numbers]
-
-
 def _reach(strides: Sequence[int], domain: Sequence[int]) -> tuple[int, int]:
     """Return how far accesses with some strides move below and above their offset."""
-    moved = [(size - 1) * stride for size, stride in zip(domain, _hints(strides), strict=True)]
+    moved = [(size - 1) * stride for size, stride in zip(domain, hints_of(strides), strict=True)]
     return sum([each for each in moved if each < 0]), sum([each for each in moved if each > 0])
 
 

@@ -17,7 +17,7 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, NumberedLoop
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import hint_of, is_traced
+from opendml.program.sizes import hint_of, hints_of, is_traced
 from opendml.program.trace import Answers, Trace
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, ValueBinding, form_of, key_of, recording, tensors_of, trace_of
@@ -365,7 +365,7 @@ def schedule(
     own = known.form_of(kernel, whole, memo)
 
     traced, usual, trace = own.form, own.usual, own.trace
-    sizes = tuple(map(hint_of, traced.domain))
+    sizes = tuple(hints_of(traced.domain))
 
     asked: Answers = {}
     loops: InterleavedLoops | None = None

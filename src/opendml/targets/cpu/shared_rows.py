@@ -152,7 +152,7 @@ class _Readings:
     def of(self, rows: int) -> tuple[tuple[Reading | None, ...], ...]:
         """Return what all loads of the kernel read in each of some rows that are computed together."""
         known: dict[object, int] = {}
-        lines: dict[object, list[tuple[int, int]]] = {}
+        lines: dict[object, list[tuple[int, int, int]]] = {}
         found = []
         for row, always in enumerate(self._always(rows)):
             numbers = self._numbers(row, always, known)
@@ -212,21 +212,26 @@ class _Readings:
         return numbers
 
     def _line(
-        self, number: int, row: int, conditions: Sequence[int], lines: dict[object, list[tuple[int, int]]]
+        self,
+        number: int,
+        row: int,
+        conditions: Sequence[int],
+        lines: dict[object, list[tuple[int, int, int]]],
     ) -> tuple[int, int]:
         """Return the number of a load's line, and the distance from the begin of the line."""
         alike = lines.setdefault((*self._moves[number], *conditions), [])
         offset = self._offset(number, row)
-        for line, first in alike:
+        hint = hint_of(offset)
+        for line, first, first_hint in alike:
             # Arithmetic on sizes takes fifty times as long as that on hints.
-            if not -LINE <= hint_of(offset) - hint_of(first) <= LINE:
+            if not -LINE <= hint - first_hint <= LINE:
                 continue
             distance = offset - first
             # Code is made for each distance, so one that changes is that of another line.
             if not isinstance(distance, Size) and abs(distance) <= LINE:
                 return line, distance
         line = sum(map(len, lines.values()))
-        alike.append((line, offset))
+        alike.append((line, offset, hint))
         return line, 0
 
     def _true_rows(
