@@ -87,6 +87,20 @@ def test_a_state_refuses_other_threads_and_handlers_while_it_runs(monkeypatch: p
     assert state.length == 5
 
 
+def test_an_interrupt_while_a_state_is_taken_leaves_it_free() -> None:
+    class Interrupting(dict[str, object]):
+        def setdefault(self, key: str, default: object = None) -> object:
+            super().setdefault(key, default)
+            raise KeyboardInterrupt
+
+    state: Any = cached().state()
+    state._users = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        state.clear()
+    state._users = dict(state._users)
+    state.clear()
+
+
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DimensionRanges, Mapping[str, int]]]:
     """The ranges and the sizes for which plans are made."""

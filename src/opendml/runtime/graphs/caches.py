@@ -467,8 +467,8 @@ class ModelState:
         self._least, self._takes_empty = max(int(capacity), _FIRST_CAPACITY), takes_empty
         self._buffers: dict[str, Any] = {}
         self._lengths: dict[str, int] = {}
-        self._turns = [True]
-        """Empty while a thread uses the rows: `pop` is one step for other threads and handlers of signals."""
+        self._users: dict[str, object] = {}
+        """Who uses the rows: `setdefault` is one step for other threads and handlers of signals."""
 
     def __copy__(self) -> ModelState:
         """Return a state with the same rows in memory of its own."""
@@ -483,7 +483,7 @@ class ModelState:
         """Return a state without memory."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._buffers, other._lengths, other._turns = {}, {}, [True]
+        other._buffers, other._lengths, other._users = {}, {}, {}
         return other
 
     @contextmanager
@@ -493,15 +493,15 @@ class ModelState:
         Raises:
             InvalidArgument: another thread uses them, or a handler of a signal interrupts a run.
         """
+        user = object()
         try:
-            turn = self._turns.pop()
-        except IndexError:
-            problem = "a run of it has not ended; each thread needs a state of its own"
-            raise InvalidArgument(f"state: {problem}") from None
-        try:
+            if self._users.setdefault("rows", user) is not user:
+                problem = "a run of it has not ended; each thread needs a state of its own"
+                raise InvalidArgument(f"state: {problem}")
             yield
-        finally:
-            self._turns.append(turn)
+        finally:  # Without calls: a handler of a signal may raise an error after each.
+            if "rows" in self._users and self._users["rows"] is user:
+                del self._users["rows"]
 
     def __repr__(self) -> str:
         return f"<ModelState of {len(self.pairs)} caches, length {self.length}>"
