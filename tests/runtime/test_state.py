@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
+from opendml.runtime.graphs.caches import ModelState
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.plan_maker import DimensionRanges, PlanMaker
 from opendml.runtime.memory.host_array import Array
@@ -101,10 +102,13 @@ def test_an_interrupt_while_a_state_is_taken_leaves_it_free() -> None:
     state.clear()
 
 
+Planned = list[tuple[DimensionRanges, Mapping[str, int]]]
+
+
 @pytest.fixture
-def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DimensionRanges, Mapping[str, int]]]:
+def planned(monkeypatch: pytest.MonkeyPatch) -> Planned:
     """The ranges and the sizes for which plans are made."""
-    found, plan = list[tuple[DimensionRanges, Mapping[str, int]]](), PlanMaker.plan
+    found, plan = Planned(), PlanMaker.plan
 
     def noted(
         maker: PlanMaker, ranges: DimensionRanges, hints: Mapping[str, int], sizes: Mapping[str, int]
@@ -114,6 +118,21 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DimensionRanges, Mapp
 
     monkeypatch.setattr(PlanMaker, "plan", noted)
     return found
+
+
+def with_state(planned: Planned) -> tuple[NamedModel, ModelState]:
+    """A model and a state that has had a run, whose plans are not noted."""
+    model = cached()
+    assert isinstance(model, NamedModel)
+    state = model.state()
+    state.run({"past": rows(3, 1), "new": rows(3, 1)})
+    del planned[:]
+    return model, state
+
+
+def require_own_ranges(planned: Planned) -> None:
+    for ranges, sizes in planned:
+        assert all(least <= sizes[name] <= greatest for name, (least, greatest) in ranges.items())
 
 
 def run_during_a_plan(monkeypatch: pytest.MonkeyPatch, model: NamedModel, run: Callable[[], None]) -> Array:
@@ -134,14 +153,10 @@ def run_during_a_plan(monkeypatch: pytest.MonkeyPatch, model: NamedModel, run: C
 
 
 def test_a_state_and_a_call_in_another_thread_make_plans_in_turns(
-    monkeypatch: pytest.MonkeyPatch, planned: list[tuple[DimensionRanges, Mapping[str, int]]]
+    monkeypatch: pytest.MonkeyPatch, planned: Planned
 ) -> None:
     """Both graphs have the sizes of one trace, which has the ranges of one bucket while it makes a plan."""
-    model = cached()
-    assert isinstance(model, NamedModel)
-    state, totals = model.state(), list[Array]()
-    state.run({"past": rows(3, 1), "new": rows(3, 1)})
-    del planned[:]
+    (model, state), totals = with_state(planned), list[Array]()
 
     def run() -> None:
         totals.append(state.run({"past": rows(200, 1), "new": rows(1, 5)})["total"])
@@ -157,18 +172,13 @@ def test_a_state_and_a_call_in_another_thread_make_plans_in_turns(
     assert (total == 2 * 83).all()
     assert (totals[0] == 2 * 205).all()
     assert {tuple(sizes.values())[:2] for _, sizes in planned} == {(40, 3), (200, 1)}
-    for ranges, sizes in planned:
-        assert all(least <= sizes[name] <= greatest for name, (least, greatest) in ranges.items())
+    require_own_ranges(planned)
 
 
 def test_a_handler_runs_a_model_whose_plan_it_interrupts(
-    monkeypatch: pytest.MonkeyPatch, planned: list[tuple[DimensionRanges, Mapping[str, int]]]
+    monkeypatch: pytest.MonkeyPatch, planned: Planned
 ) -> None:
-    model = cached()
-    assert isinstance(model, NamedModel)
-    state, totals = model.state(), list[Array]()
-    state.run({"past": rows(3, 1), "new": rows(3, 1)})
-    del planned[:]
+    (model, state), totals = with_state(planned), list[Array]()
 
     def handle() -> None:
         totals.append(model(past=rows(200, 1), new=rows(1, 5))["total"])
@@ -177,8 +187,7 @@ def test_a_handler_runs_a_model_whose_plan_it_interrupts(
     total = run_during_a_plan(monkeypatch, model, handle)
     assert (total == 2 * 83).all()
     assert [each.flat[0] for each in totals] == [2 * 205, 2 * 305]
-    for ranges, sizes in planned:
-        assert all(least <= sizes[name] <= greatest for name, (least, greatest) in ranges.items())
+    require_own_ranges(planned)
 
 
 def test_a_state_that_was_warmed_up_plans_nothing(caplog: pytest.LogCaptureFixture) -> None:
