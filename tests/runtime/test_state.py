@@ -16,6 +16,7 @@ from opendml.runtime.graphs.caches import ModelState
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.plan_maker import DimensionRanges, PlanMaker
 from opendml.runtime.memory.host_array import Array
+from tests.processes import has_fork, succeeds_in_child
 
 SIZE = 4
 
@@ -89,8 +90,8 @@ def test_a_state_refuses_other_threads_and_handlers_while_it_runs(monkeypatch: p
 
 
 def test_an_interrupt_while_a_state_is_taken_leaves_it_free() -> None:
-    class Interrupting(dict[str, object]):
-        def setdefault(self, key: str, default: object = None) -> object:
+    class Interrupting(dict[int, object]):
+        def setdefault(self, key: int, default: object = None) -> object:
             super().setdefault(key, default)
             raise KeyboardInterrupt
 
@@ -100,6 +101,39 @@ def test_an_interrupt_while_a_state_is_taken_leaves_it_free() -> None:
         state.clear()
     state._users = dict(state._users)
     state.clear()
+
+
+@has_fork
+def test_a_state_serves_again_in_a_child_after_clear_if_the_fork_cut_off_its_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = cached().state()
+    state.run({"past": rows(2, 1), "new": rows(1, 2)})
+    usual, began, may_end = state._run, threading.Event(), threading.Event()
+
+    def run(*given: Any) -> Mapping[str, Any]:
+        began.set()
+        may_end.wait()
+        return usual(*given)
+
+    def serves_again() -> bool:
+        monkeypatch.undo()
+        with pytest.raises(dml.InvalidArgument, match="a fork cut off a run of it; call `clear` before"):
+            state.run({"new": rows(1, 9)})
+        state.clear()
+        state.run({"past": rows(1, 7), "new": rows(1, 8)})
+        return bool(state["past"][0, :, 0].tolist() == [7, 8])
+
+    monkeypatch.setattr(state, "_run", run)
+    thread = threading.Thread(target=state.run, args=({"new": rows(1, 3)},))
+    thread.start()
+    began.wait()
+    try:
+        assert succeeds_in_child(serves_again)
+    finally:
+        may_end.set()
+        thread.join()
+    assert state["past"][0, :, 0].tolist() == [1, 1, 2, 3]
 
 
 Planned = list[tuple[DimensionRanges, Mapping[str, int]]]

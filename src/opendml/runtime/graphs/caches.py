@@ -6,9 +6,9 @@ memory of its own instead: the input and the output are views of one buffer that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from opendml.runtime.graphs.model import Model
     from opendml.runtime.graphs.traced_model import TracedModel
     from opendml.runtime.objects.device import Device
+
+Result = TypeVar("Result")
 
 _FIRST_CAPACITY = 64
 """Rows of the first buffers of a state, at least."""
@@ -467,8 +469,9 @@ class ModelState:
         self._least, self._takes_empty = max(int(capacity), _FIRST_CAPACITY), takes_empty
         self._buffers: dict[str, Any] = {}
         self._lengths: dict[str, int] = {}
-        self._users: dict[str, object] = {}
-        """Who uses the rows: `setdefault` is one step for other threads and handlers of signals."""
+        self._users: dict[int, object] = {}
+        """Who uses the rows, by process: `setdefault` is one step for other threads and handlers of signals.
+        In the child of a fork, the user in another process is a run that was cut off."""
 
     def __copy__(self) -> ModelState:
         """Return a state with the same rows in memory of its own."""
@@ -486,22 +489,31 @@ class ModelState:
         other._buffers, other._lengths, other._users = {}, {}, {}
         return other
 
-    @contextmanager
-    def _used(self) -> Iterator[None]:
-        """Use the rows in a block.
+    def _alone(self, work: Callable[[], Result], *, takes_over: bool = False) -> Result:
+        """Do work on the rows that nobody else uses.
+
+        Args:
+            work: a function that uses the rows.
+            takes_over: whether the rows may be those of a run that a fork cut off.
 
         Raises:
-            InvalidArgument: another thread uses them, or a handler of a signal interrupts a run.
+            InvalidArgument: another thread uses them, a handler of a signal interrupts a run, or a fork cut a
+                run off.
         """
-        user = object()
+        process, user = os.getpid(), object()
         try:
-            if self._users.setdefault("rows", user) is not user:
+            if self._users.setdefault(process, user) is not user:
                 problem = "a run of it has not ended; each thread needs a state of its own"
                 raise InvalidArgument(f"state: {problem}")
-            yield
+            if takes_over:
+                for other in self._users.keys() - {process}:
+                    del self._users[other]
+            if len(self._users) > 1:
+                raise InvalidArgument("state: a fork cut off a run of it; call `clear` before the next run")
+            return work()
         finally:  # Without calls: a handler of a signal may raise an error after each.
-            if "rows" in self._users and self._users["rows"] is user:
-                del self._users["rows"]
+            if process in self._users and self._users[process] is user:
+                del self._users[process]
 
     def __repr__(self) -> str:
         return f"<ModelState of {len(self.pairs)} caches, length {self.length}>"
@@ -526,8 +538,10 @@ class ModelState:
         Raises:
             InvalidArgument: a run has not ended.
         """
-        with self._used():
-            self._lengths = dict.fromkeys(self._lengths, 0)
+        self._alone(self._forget, takes_over=True)
+
+    def _forget(self) -> None:
+        self._lengths = dict.fromkeys(self._lengths, 0)
 
     def warm_up(self, sizes: SizesToWarm) -> None:
         """Compile the model ahead for runs of this state with some sizes.
@@ -559,7 +573,7 @@ class ModelState:
 
         Raises:
             InvalidArgument: the inputs are no dict, the model refuses them, or the sizes of empty caches do
-                not follow from the other inputs. Or another run has not ended.
+                not follow from the other inputs. Or another run has not ended, or a fork cut one off.
             Unsupported: there is no memory for the caches.
         """
         if not isinstance(inputs, Mapping) or not all(isinstance(name, str) for name in inputs):
@@ -567,10 +581,9 @@ class ModelState:
                 f"state: inputs: {shown(inputs)}; must be a dict of arrays by their names; the model has "
                 f"{', '.join(self._inputs)}"
             )
-        with self._used():
-            return self._run_alone(inputs)
+        return self._alone(lambda: self._keeping_caches(inputs))
 
-    def _run_alone(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def _keeping_caches(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run the model, and keep the caches."""
         before = self._buffers.copy(), self._lengths.copy()
         try:
