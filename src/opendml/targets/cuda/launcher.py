@@ -23,7 +23,7 @@ class LaunchConfig:
 
     Attributes:
         made: what the function that adds the launch to a stream is made of, and the function.
-        served: the bytes of shared memory and the stream of this function.
+        served: the bytes of shared memory and the stream of this function. None while they change.
     """
 
     def __init__(self) -> None:
@@ -41,6 +41,7 @@ class LaunchConfig:
             stream: the driver's handle.
             early: whether the kernel may be launched before the one before it in the stream has ended.
         """
+        self.served = None
         *grid, block, shared_bytes = size
         form = block, cooperative, early
         if form != self._form:
@@ -75,20 +76,19 @@ def launcher(
         described: the description of an earlier launch, which ends.
     """
     config, made = described.of(size, launch.cooperative, stream, early), described.made
+    if made is None or made[0] is not function or made[1] is not config or made[2] != address:
+        pointers = (ctypes.c_void_p * 1)(address)
+        parameters = ctypes.addressof(pointers)
+        add = driver_module().cuLaunchKernelEx
+
+        def run(kept: Any = pointers) -> None:
+            result = add(config, function, parameters, 0)
+            if result[0]:
+                check(result, "launching a kernel")
+
+        described.made = made = function, config, address, run
     described.served = size[3], stream
-    if made is not None and made[0] is function and made[1] is config and made[2] == address:
-        return made[3]
-    pointers = (ctypes.c_void_p * 1)(address)
-    parameters = ctypes.addressof(pointers)
-    add = driver_module().cuLaunchKernelEx
-
-    def run(kept: Any = pointers) -> None:
-        result = add(config, function, parameters, 0)
-        if result[0]:
-            check(result, "launching a kernel")
-
-    described.made = function, config, address, run
-    return run
+    return made[3]
 
 
 class CapturedLaunches:
