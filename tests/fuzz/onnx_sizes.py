@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -153,15 +154,13 @@ def _change(draft: SizesDraft) -> dict[int, int]:
 
 def _feed(draft: SizesDraft, change: Mapping[int, int]) -> dict[str, Array] | None:
     """Return the inputs with other sizes; None: they are too large, or peers do not survive them."""
+    changed = {each.name: [change.get(size, size) for size in each.sizes] for each in draft.inputs}
+    if any(math.prod(each) > MOST_ELEMENTS for each in changed.values()):
+        return None
     feed = {
-        each.name: np.resize(
-            each.content[::-1] if each.content.ndim else each.content,
-            [change.get(size, size) for size in each.sizes],
-        )
+        each.name: np.resize(each.content[::-1] if each.content.ndim else each.content, changed[each.name])
         for each in draft.inputs
     }
-    if any(each.size > MOST_ELEMENTS for each in feed.values()):
-        return None
     is_empty = any(not each.size for each in feed.values())
     is_empty |= any(not each.content.size for each in draft.tensors)
     return None if is_empty and any(node.op_type in EMPTY for node in draft.nodes) else feed
