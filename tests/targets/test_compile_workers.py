@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,30 @@ def test_a_lost_worker_leaves_its_job_to_the_caller(monkeypatch: pytest.MonkeyPa
     worker.close()
     monkeypatch.setattr(sys, "executable", str(Path(sys.executable).parent / "no-such-python"))
     assert compiled((ASSEMBLY, Effort.ALL)) == [None]
+
+
+def test_a_pool_ends_after_an_interrupt_while_it_started_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[threading.Thread] = []
+
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            super().start()
+            started.append(self)
+            if len(started) == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading, "Thread", Interrupted)
+    pool = WorkerPool(machine())
+    with pytest.raises(KeyboardInterrupt):
+        pool.start(2)
+    pool.start(2)
+    monkeypatch.undo()
+    closing = threading.Thread(target=pool.close, daemon=True)
+    closing.start()
+    for each in (closing, *started):
+        each.join(60)
+        assert not each.is_alive()
+    assert len(started) == 3
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the wrapper is a script of a POSIX shell")

@@ -148,8 +148,7 @@ class WorkerPool:
     def close(self) -> None:
         """End all processes, and drop jobs that have not begun."""
         self._is_closed = True
-        for _ in self._threads:
-            self._jobs.put(None)
+        self._jobs.put(None)
         for each in list(self._workers):
             each.close()
         for thread in self._threads:
@@ -173,5 +172,8 @@ class WorkerPool:
                 found.set_result(None)
             except BaseException as error:  # Otherwise the caller would wait for ever.
                 found.set_exception(error)
+        self._jobs.put(
+            None
+        )  # For the next thread: an interrupt of `start` leaves threads that are not listed.
         if worker is not None:
             worker.close()
