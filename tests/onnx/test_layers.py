@@ -299,6 +299,17 @@ def test_group_normalization_scales_groups_and_later_channels(opset: int, sizes:
     check_node("GroupNormalization", inputs, 1e-4, 1e-4, opset=opset, num_groups=3)
 
 
+@pytest.mark.parametrize("opset", [18, 21])
+def test_a_node_may_read_a_group_normalization(opset: int) -> None:
+    inputs = [numbers([2, 4, 3]), np.ones(2 if opset == 18 else 4, np.float32)]
+    model = one_node("GroupNormalization", [*inputs, inputs[1]], opset=opset, num_groups=2)
+    (wanted,) = computed(model, feed([*inputs, inputs[1]]))
+    (node,) = model.graph.node
+    model.graph.node.add(op_type="Neg", input=node.output, output=["negated"])
+    model.graph.output[0].name = "negated"
+    assert_same(computed(model, feed([*inputs, inputs[1]])), [-wanted])
+
+
 def test_simplified_layer_normalization_gives_the_inverse_root() -> None:
     inputs: list[Array | None] = [numbers([2, 3, 4]), numbers([4], seed=1)]
     model = one_node("SimplifiedLayerNormalization", inputs, opset=17, outputs=2, epsilon=1e-2)

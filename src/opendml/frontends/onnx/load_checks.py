@@ -42,9 +42,9 @@ the sizes."""
 _LONGEST = 20.0
 """Seconds after which a process that checks a model is given up, and this one does it. A small model takes
 0.05."""
-_NOT_INFERRED = frozenset({"MeanVarianceNormalization"})
-"""Operators whose function body inference (onnx 1.23) refuses. Results have the sizes and type of the
-input."""
+_NOT_INFERRED = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
+"""Operators whose function body inference (onnx 1.23) refuses or ignores. Results have the sizes and type of
+the first input."""
 
 
 def require_runnable(model: onnx.ModelProto) -> None:
@@ -210,7 +210,7 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         copy.name = node.name or next(filter(None, node.output), node.op_type)  # Errors name it.
         if node.op_type in _NOT_INFERRED and not node.domain:
             copy.op_type = "Identity"
-            del copy.attribute[:]
+            del copy.attribute[:], copy.input[1:]
     for name, tensor in tensors.items():
         if math.prod(tensor.dims) <= _MOST_ELEMENTS and tensor.name == name:
             graph.initializer.append(tensor)
