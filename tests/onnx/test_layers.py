@@ -198,6 +198,24 @@ def test_no_elements_are_convolved_into_none() -> None:
     assert (result.shape, result.dtype) == ((2, 1, 2, 0), np.float32)
 
 
+@pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+@pytest.mark.parametrize("batch", [2, 0])
+@pytest.mark.parametrize("layout", [0, 1])
+def test_sequences_without_steps_leave_states_as_they_are(
+    operator: str, gates: int, batch: int, layout: int
+) -> None:
+    count = 2 if operator == "LSTM" else 1
+    sizes, states = ([batch, 0, 3], [batch, 2, 4]) if layout else ([0, batch, 3], [2, batch, 4])
+    inputs: list[Array | None] = [numbers(sizes), numbers([2, gates * 4, 3]), numbers([2, gates * 4, 4])]
+    options = {"hidden_size": 4, "direction": "bidirectional", "layout": layout}
+    for given in ([], [numbers(states, seed=each) for each in range(count)]):
+        every = inputs if not given else [*inputs, None, None, *given]
+        model = one_node(operator, every, outputs=1 + count, opset=21, **options)
+        sequence, *found = computed(model, feed(every))
+        assert sequence.shape == ((batch, 0, 2, 4) if layout else (0, 2, batch, 4))
+        assert_same(found, given or [np.zeros(states, np.float32)] * count)
+
+
 @pytest.mark.parametrize(
     ("sizes", "filter_sizes", "wanted"),
     [

@@ -387,6 +387,17 @@ def test_matmul_nbits(bits: int, depth: int, zeros: str, bias: bool) -> None:
     _check("MatMulNBits", inputs, K=depth, N=columns, bits=bits, block_size=block, known=known, atol=1e-4)
 
 
+@pytest.mark.parametrize("sizes", [(0, 3, 16), (2, 0, 16)])
+def test_products_and_attention_of_no_rows_have_the_sizes_of_others(sizes: tuple[int, ...]) -> None:
+    rows, keys = _array(*sizes), _array(sizes[0], 4, 16)
+    weights = [_bytes(5, 1, 8), _array(5)]
+    _check("MatMulNBits", [rows, *weights], known=(1, 2), K=16, N=5, bits=4, block_size=16)
+    _check("Attention", [rows, _array(16, 48), _array(48)], num_heads=2)
+    _check("MultiHeadAttention", [rows, keys, _array(sizes[0], 4, 8)], num_heads=2)
+    heads = _array(sizes[0], 2, 4, 8)
+    _check("MultiHeadAttention", [rows, heads, heads], num_heads=2)
+
+
 @pytest.mark.parametrize("depth", [64, 40])
 def test_weights_of_few_bits_are_never_written_as_floats(depth: int) -> None:
     inputs = [_array(1, depth), _bytes(6, -(-depth // 16), 8, seed=1), _array(6, -(-depth // 16), seed=2)]

@@ -149,6 +149,8 @@ def attention(node: OnnxConversion) -> Result:
     sizes = node.attribute("qkv_hidden_sizes") or [width // 3] * 3
     if len(sizes) != 3 or sum(sizes) != width or min(sizes) < 1:
         raise NotExpressible(f"qkv_hidden_sizes {sizes} of weights of {list(node.sizes(1))}")
+    if 0 in (batch, length) and not node.wants(1):
+        return node.empty((batch, length, sizes[2]))
     bias = repeated(node.tensor(2), (batch * length, width)) if node.has(2) else None
     projected = dml.gemm(shaped(node.tensor(0), (batch * length, size)), node.tensor(1), bias)
     return _with_present(node, shaped(projected, (batch, length, width)), sizes, mask=3, past=4)
@@ -174,6 +176,10 @@ def quantized_attention(node: OnnxConversion) -> Result:
 def multi_head_attention(node: OnnxConversion) -> Result:
     """Convert MultiHeadAttention, whose queries, keys and values are given: apart, or in one tensor."""
     _require_plain(node, 8, 9)
+    if node.has(2) and 0 in node.sizes(0)[:2] and not node.wants(1):
+        # Values are rows, or heads of rows.
+        heads, width = node.sizes(2)[1:-2], node.sizes(2)[-1]
+        return node.empty((*node.sizes(0)[:2], math.prod(heads) * width))
     query, key, value = _given(node)
     if node.has(3):
         query, key, value = _biased(node, query, key, value)

@@ -262,6 +262,8 @@ def matmul_nbits(node: OnnxConversion) -> Result:
     sizes, blocks = node.sizes(0), -(-depth // block)
     if node.has(4) or node.flag("weight_prepacked"):
         raise NotExpressible("g_idx" if node.has(4) else "weights that are packed for a device")
+    if 0 in sizes:
+        return node.empty((*sizes[:-1], columns))
     floats = _weights(node, (columns, blocks * block), shaped(node.tensor(2), (columns, blocks)), bits)
     given, rest = shaped(node.tensor(0), (math.prod(sizes[:-1]), depth)), blocks * block - depth
     if rest:

@@ -14,7 +14,7 @@ from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Resul
 from opendml.frontends.onnx.operators.activations import recurrent_activations
 from opendml.frontends.onnx.operators.quantized import dequantized
 from opendml.frontends.onnx.registry import MICROSOFT, converts
-from opendml.frontends.onnx.values import Computed
+from opendml.frontends.onnx.values import Computed, Known
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.descs import desc_class
 from opendml.spec.operator_desc import OperatorDesc
@@ -116,6 +116,21 @@ class _Network:
         return tuple(results)
 
 
+def _without_steps(node: OnnxConversion) -> Result | None:
+    """Return the outputs of a network for sequences without steps, which leave states as they are; None: they
+    have steps."""
+    sizes, by_batch = node.sizes(0), node.flag("layout")
+    if len(sizes) != 3 or sizes[1 if by_batch else 0]:
+        return None
+    directions, hidden = node.sizes(1)[0], node.required("hidden_size")
+    batch = sizes[0 if by_batch else 1]
+    states = (batch, directions, hidden) if by_batch else (directions, batch, hidden)
+    sequence = node.empty((batch, 0, directions, hidden) if by_batch else (0, *states))
+    zeros = Known(np.zeros(states, node.type(0)))
+    given = [] if 0 in states else [number for number in (5, 6) if node.has(number)]
+    return sequence, *[node.result(node.tensor(each)) if each in given else zeros for each in (5, 6)]
+
+
 def _require_no_clip(node: OnnxConversion) -> None:
     """Refuse a network that `clipped_nodes` has not taken."""
     if node.attribute("clip"):
@@ -125,7 +140,10 @@ def _require_no_clip(node: OnnxConversion) -> None:
 @converts("RNN", since=7, to="RNN")
 def rnn(node: OnnxConversion) -> Result:
     """Convert RNN: h = f(X W + h R + b)."""
-    network = _Network(node, "Tanh")
+    return _without_steps(node) or _rnn(node, _Network(node, "Tanh"))
+
+
+def _rnn(node: OnnxConversion, network: _Network) -> Result:
     _require_no_clip(node)
     result = dml.rnn(*network.operands, network.state(5), network.lengths, **network.options)
     return network.outputs(result.output_sequence, result.output_single)
@@ -134,7 +152,10 @@ def rnn(node: OnnxConversion) -> Result:
 @converts("GRU", since=7, to="GRU")
 def gru(node: OnnxConversion) -> Result:
     """Convert GRU, with gates for update and reset."""
-    network = _Network(node, "Sigmoid Tanh")
+    return _without_steps(node) or _gru(node, _Network(node, "Sigmoid Tanh"))
+
+
+def _gru(node: OnnxConversion, network: _Network) -> Result:
     _require_no_clip(node)
     options = {**network.options, "linear_before_reset": node.flag("linear_before_reset")}
     result = dml.gru(*network.operands, network.state(5), network.lengths, **options)
@@ -152,7 +173,7 @@ def _require_no_output_peephole(node: OnnxConversion) -> None:
 @converts("LSTM", since=7, to="LSTM")
 def lstm(node: OnnxConversion) -> Result:
     """Convert LSTM, with gates for input, output and forgetting, and a cell."""
-    return _lstm(node, _Network(node, _LSTM))
+    return _without_steps(node) or _lstm(node, _Network(node, _LSTM))
 
 
 @converts("DynamicQuantizeLSTM", domain=MICROSOFT, to="LSTM DEQUANTIZE")
