@@ -268,6 +268,23 @@ def test_plans_are_chosen_for_sizes_that_meet_the_guards_of_their_graph() -> Non
     assert all(plan.hints["n"] + plan.hints["m"] == plan.hints["k"] for plan in plans)
 
 
+def test_attention_has_the_same_bits_whether_few_or_many_queries_came_first() -> None:
+    # Columns of values do not lie side by side, so attention of few rows does not read them.
+    text = """(float[n, 24] x, float[8, n] v) => (float[n, 8] y) {
+        t = Transpose (x)  s = MatMul (x, t)  w = Softmax <axis = -1> (s)
+        u = Transpose (v)  y = MatMul (w, u) }"""
+    random = np.random.default_rng(1)
+    given = [
+        {"x": random.standard_normal((n, 24), np.float32), "v": random.standard_normal((8, n), np.float32)}
+        for n in (5, 300)
+    ]
+    found = []
+    for order in (given, given[::-1]):
+        model = loaded(text)
+        found.append({len(each["x"]): model.run(each)["y"] for each in order})
+    assert all(same_bits(found[0][n], found[1][n]) for n in (5, 300))
+
+
 def test_inputs_in_another_order_are_traced_once() -> None:
     model = loaded("(float[n] x, float[m] y) => (float[k] z) { z = Concat <axis = 0> (x, y) }")
     x, y = np.ones(3, np.float32), np.zeros(4, np.float32)

@@ -49,9 +49,9 @@ class Abilities:
     Args:
         ends_loops: loops end where no further element counts (`bounds`).
         scatters_in_order: a line is scattered by one thread, in order.
-        computes_attention: whether the target computes such a kernel rather than three. It sees hints in
+        computes_attention: whether the target computes such a kernel rather than three.
+        stored_operands: the operands of a kernel's products that the target stores first. It sees hints in
             place of traced sizes.
-        stored_operands: the operands of a kernel's products that the target stores first. It sees hints, too.
         arranged: gives temporaries the layouts that their readers need.
         prices: what memory and operations cost.
         reads_halves: kernels take constants of 4 bits out of bytes while they read them. Otherwise these are
@@ -130,7 +130,7 @@ def _fused(program: Program, abilities: Abilities) -> KernelProgram:
     arena = len(program.inputs) + len(program.outputs)
     is_computed, stored = abilities.computes_attention, abilities.stored_operands
     if is_computed is not None:
-        sequence = with_attention(sequence, lambda kernel: is_computed(plain(kernel)))
+        sequence = with_attention(sequence, is_computed)
     if stored is not None:
         sequence = with_operand_kernels(sequence, partial(_chosen_by_hints, stored), arena)
     if abilities.arranged is not None:

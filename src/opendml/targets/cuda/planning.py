@@ -14,7 +14,7 @@ from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
-from opendml.compiler.sized import numbers_in, plain, with_numbers
+from opendml.compiler.sized import numbers_in, with_numbers
 from opendml.compiler.stored_kernels import (
     kernels_from_json,
     kernels_to_json,
@@ -295,7 +295,7 @@ def _float_of(bits: int) -> float:
 
 def _is_computed(kernel: Kernel, machine: CudaMachine) -> bool:
     """Return whether one launch computes a kernel: all but some attention."""
-    return kind_of(kernel) is not KernelKind.ATTENTION or is_chained(plain(kernel), machine)
+    return kind_of(kernel) is not KernelKind.ATTENTION or is_chained(kernel, machine)
 
 
 def plan(program: Program, machine: CudaMachine) -> Planned:

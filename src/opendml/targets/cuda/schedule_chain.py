@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from opendml.compiler.kernel import Kernel
+from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
 from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation
@@ -84,7 +85,8 @@ _Choice = AttentionChoice | ChainTile | FewRowsChoice
 
 
 def is_chained(kernel: Kernel, machine: CudaMachine) -> bool:
-    """Return whether a kernel is a softmax between products that is computed as one."""
+    """Return whether a kernel is a softmax between products that is computed as one. Hints decide it."""
+    kernel = plain(kernel)
     alignments = [VECTOR_BYTES] * len(kernel.accesses)
     if FewRowsShape.of(kernel, alignments) is not None:
         return True

@@ -5,6 +5,7 @@ The division of rows changes no bit of the results: each row takes in the same k
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from operator import index
@@ -13,7 +14,7 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass
-from opendml.program.sizes import greatest
+from opendml.program.sizes import greatest, is_surely_less
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.roles import attention_roles
 from opendml.targets.cpu.contraction.amx_tilings import AMX_TILE, SPLIT, amx_tile_cycles
@@ -105,11 +106,16 @@ class Way:
 
 
 def is_chained(kernel: Kernel) -> bool:
-    """Return whether a kernel is a softmax between products that is better computed as one."""
+    """Return whether a kernel is a softmax between products that is better computed as one.
+
+    Queries of traced sizes count as many, unless they are few for all sizes. The hints are those of the sizes
+    that came first, and kernels are fused for all sizes.
+    """
     roles = chained_roles(plain(kernel))
     if roles is None:
         return False
-    return roles.scores.count(roles.scores.rows) >= FEWEST_ROWS or takes_few_rows(roles)
+    rows = math.prod([kernel.domain[dimension] for dimension in roles.scores.rows])
+    return not is_surely_less(rows, FEWEST_ROWS) or takes_few_rows(roles)
 
 
 def takes_few_rows(roles: ChainedRoles) -> bool:
