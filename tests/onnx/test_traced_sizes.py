@@ -389,6 +389,37 @@ def test_blocks_that_do_not_divide_sizes_are_refused(operator: str, allowed: str
         model.run({"x": np.ones((1, 3, 4, 5), np.float32)})
 
 
+@pytest.mark.parametrize(
+    ("sizes", "text"),
+    [
+        (
+            (1, 2, 2, 6),
+            r"Conv.*over \[3, 5\] elements of .*\[1, 2, 2, 6\] with pads \[0, 1, 0, 1\]: .*at most \[2, 8\]",
+        ),
+        ((1, 2, 6, 2), r"over at most \[6, 4\]"),
+        ((1, 2, 1, 1), r"over at most \[1, 3\]"),
+        ((1, 3, 6, 6), r"\[4, 1, 3, 3\] with group 2 .*\[1, 3, 6, 6\]: .*must have 2 channels"),
+        ((0, 3, 6, 6), r"must have 2 channels"),
+    ],
+)
+def test_filters_that_do_not_fit_an_input_are_refused(sizes: tuple[int, ...], text: str) -> None:
+    model = loaded("""(float[n, c, h, w] x, float[4, 1, 3, 3] f) => (float[n, 4, a, b] y) {
+        y = Conv <group = 2, dilations = [1, 2], pads = [0, 1, 0, 1], strides = [2, 2]> (x, f) }""")
+    filters = np.ones((4, 1, 3, 3), np.float32)
+    found = model.run({"x": np.ones((1, 2, 6, 7), np.float32), "f": filters})["y"]
+    assert found.shape == (1, 4, 2, 3)
+    with pytest.raises(Error, match=text):
+        model.run({"x": np.ones(sizes, np.float32), "f": filters})
+
+
+def test_transposed_filters_of_other_channels_are_refused() -> None:
+    model = loaded("(float[1, c, n] x, float[2, 3, 2] f) => (float[1, 3, m] y) { y = ConvTranspose (x, f) }")
+    with pytest.raises(
+        Error, match=r"ConvTranspose.*\[2, 3, 2\].*\[1, 3, 4\]: the input must have 2 channels"
+    ):
+        model.run({"x": np.ones((1, 3, 4), np.float32), "f": np.ones((2, 3, 2), np.float32)})
+
+
 @pytest.mark.parametrize("size", [2**31, 2**61, 2**63 - 1])
 def test_sizes_of_no_possible_array_are_those_that_an_input_must_have(size: int) -> None:
     model = loaded(f"(float[{size}, 4] x) => (float[n, 4] y) {{ y = Relu (x) }}")

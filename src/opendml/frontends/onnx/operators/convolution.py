@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import along
 from opendml.frontends.common.types import NotExpressible
-from opendml.frontends.onnx.conversion import OnnxConversion, Result
+from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
 from opendml.frontends.onnx.operators.windows import SlidingWindows, padding_of, shared, windows_of
 from opendml.frontends.onnx.registry import converts
+from opendml.program.sizes import hint_of
 from opendml.runtime.graphs.tensor import GraphTensor
 
 
@@ -30,10 +32,31 @@ def _fields(node: OnnxConversion, windows: SlidingWindows) -> dict[str, Any]:
     }
 
 
+def _filtered(node: OnnxConversion, number: int) -> SlidingWindows:
+    """Return the windows of filters, which are an input.
+
+    Raises:
+        NotRunnable: they are of other channels than input 0 has, or do not fit into it.
+    """
+    filters = node.sizes(number)
+    _require_channels(node, filters, filters[1] * node.attribute("group"))
+    return windows_of(node, filters[2:], must_fit=True)
+
+
+def _require_channels(node: OnnxConversion, filters: Sequence[int], channels: int) -> None:
+    """Check that input 0 has the channels that filters of some sizes read."""
+    sizes, group = node.sizes(0), node.attribute("group")
+    if sizes[1] != channels:
+        raise NotRunnable(
+            f"filters of sizes {list(map(hint_of, filters))} with group {group} on an input of sizes "
+            f"{list(map(hint_of, sizes))}: the input must have {hint_of(channels)} channels"
+        )
+
+
 @converts("Conv", to="CONVOLUTION")
 def conv(node: OnnxConversion) -> Result:
     """Convert Conv: cross-correlation over 1 to 3 dimensions, in groups."""
-    windows = windows_of(node, node.sizes(1)[2:])
+    windows = _filtered(node, 1)
     sizes = (node.sizes(0)[0], node.sizes(1)[0], *windows.outputs)
     if 0 in sizes:
         return node.empty(sizes)
@@ -47,6 +70,7 @@ def conv(node: OnnxConversion) -> Result:
 def conv_transpose(node: OnnxConversion) -> Result:
     """Convert ConvTranspose to a backward convolution. Padding cuts the result; `output_padding` takes back
     what it cut at the ends."""
+    _require_channels(node, node.sizes(1), node.sizes(1)[0])
     spatial, kernel = node.sizes(0)[2:], node.sizes(1)[2:]
     count = len(spatial)
     strides, dilations = (node.list_attribute(name, count) for name in ("strides", "dilations"))
@@ -93,7 +117,7 @@ def _cut(
 @converts("ConvInteger", since=10, to="CONVOLUTION_INTEGER")
 def conv_integer(node: OnnxConversion) -> Result:
     """Convert ConvInteger: 8-bit integers less their zero points, summed in 32 bits."""
-    fields = _fields(node, windows_of(node, node.sizes(1)[2:]))
+    fields = _fields(node, _filtered(node, 1))
     zeros = _per_channel(node, 2), _per_channel(node, 3)
     result: GraphTensor = dml.convolution_integer(
         node.tensor(0), zeros[0], node.tensor(1), zeros[1], **fields
@@ -104,7 +128,7 @@ def conv_integer(node: OnnxConversion) -> Result:
 @converts("QLinearConv", since=10, to="QUANTIZED_LINEAR_CONVOLUTION")
 def qlinear_conv(node: OnnxConversion) -> Result:
     """Convert QLinearConv: a convolution of quantized numbers, with a quantized result."""
-    fields = _fields(node, windows_of(node, node.sizes(3)[2:]))
+    fields = _fields(node, _filtered(node, 3))
     tensor, filters, rank = node.tensor(0), node.tensor(3), len(node.sizes(0))
     scales = [along(node.tensor(number), 1, rank) for number in (1, 4, 6)]
     zeros = [_per_channel(node, number) for number in (2, 5, 7)]

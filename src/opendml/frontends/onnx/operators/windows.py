@@ -7,8 +7,9 @@ from typing import Any
 
 from opendml.frontends.common.pooling import end_padding
 from opendml.frontends.common.types import NotExpressible
-from opendml.frontends.onnx.conversion import OnnxConversion
+from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion
 from opendml.late_dataclass import dataclass
+from opendml.program.sizes import hint_of
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,17 @@ class SlidingWindows:
         }
 
 
-def windows_of(node: OnnxConversion, kernel: Sequence[int]) -> SlidingWindows:
+def windows_of(node: OnnxConversion, kernel: Sequence[int], *, must_fit: bool = False) -> SlidingWindows:
     """Return the windows of a node over its input 0.
+
+    Args:
+        kernel: the sizes of a window.
+        must_fit: refuse windows that are larger than the padded input, as ONNX Runtime's convolutions do.
 
     Raises:
         NotExpressible: attributes of other numbers of dimensions, negative padding, or windows that do not
             fit and are not clearly none.
+        NotRunnable: windows that must fit do not.
     """
     spatial = node.sizes(0)[2:]
     count = len(spatial)
@@ -71,6 +77,14 @@ def windows_of(node: OnnxConversion, kernel: Sequence[int]) -> SlidingWindows:
     every = list(zip(spatial, start, end, reach, strides, strict=True))
     outputs = tuple(_count(*each, rounded_up=node.flag("ceil_mode")) for each in every)
     if any(each < 1 for each in outputs):
+        is_larger = [each < 0 or (each < 1 and size) for each, size in zip(outputs, spatial, strict=True)]
+        if must_fit and any(is_larger):
+            sizes, pads = (list(map(hint_of, each)) for each in (node.sizes(0), (*start, *end)))
+            padded = [hint_of(size + a + b) for size, a, b, *_ in every]
+            raise NotRunnable(
+                f"windows over {reach} elements of an input of sizes {sizes} with pads {pads}: "
+                f"must be over at most {padded}"
+            )
         # If less than a stride is missing, ONNX Runtime has one window, and ONNX's evaluator none.
         pairs = zip(outputs, every, strict=True)
         left = [(size + a + b - own) % step for count, (size, a, b, own, step) in pairs if count < 1]
