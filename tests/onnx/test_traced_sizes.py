@@ -437,11 +437,22 @@ def test_windows_of_which_a_stride_is_missing_give_no_elements(operator: str) ->
         assert found.shape == (1, 2, height - 2, width - 2)
 
 
-def test_windows_of_which_less_than_a_stride_is_missing_are_refused() -> None:
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+def test_windows_of_which_less_than_a_stride_is_missing_end_behind_the_input(operator: str) -> None:
     """ONNX Runtime has one window there, ONNX's evaluator none."""
     attributes = "kernel_shape = [3, 3], strides = [2, 2]"
-    model = loaded(f"(float[1, 2, h, w] x) => (float[1, 2, a, b] y) {{ y = MaxPool <{attributes}> (x) }}")
-    for height, width, wanted in ((5, 7, (1, 2, 2, 3)), (1, 6, (1, 2, 0, 2))):
+    model = loaded(f"(float[1, 2, h, w] x) => (float[1, 2, a, b] y) {{ y = {operator} <{attributes}> (x) }}")
+    for height, width, wanted in ((5, 7, (1, 2, 2, 3)), (1, 6, (1, 2, 0, 2)), (2, 5, (1, 2, 1, 2))):
         assert model.run({"x": np.ones((1, 2, height, width), np.float32)})["y"].shape == wanted
+    x = np.arange(1, 21, dtype=np.float32).reshape(1, 2, 2, 5)
+    rows = np.concatenate([x[..., :3], x[..., 2:]], axis=2).reshape(2, 2, 6)
+    wanted = {"MaxPool": rows.max(2), "AveragePool": rows.mean(2), "LpPool": np.sqrt((rows**2).sum(2))}
+    np.testing.assert_allclose(model.run({"x": x})["y"].reshape(2, 2), wanted[operator], rtol=1e-6)
+
+
+def test_windows_behind_the_input_whose_padding_counts_are_refused() -> None:
+    """ONNX Runtime divides by all elements of the window."""
+    attributes = "kernel_shape = [3], strides = [2], count_include_pad = 1"
+    model = loaded(f"(float[1, 2, w] x) => (float[1, 2, b] y) {{ y = AveragePool <{attributes}> (x) }}")
     with pytest.raises(Error), warnings.catch_warnings(action="ignore"):
-        model.run({"x": np.ones((1, 2, 2, 5), np.float32)})
+        model.run({"x": np.ones((1, 2, 2), np.float32)})

@@ -61,7 +61,7 @@ def windows_of(node: OnnxConversion, kernel: Sequence[int], *, must_fit: bool = 
 
     Raises:
         NotExpressible: attributes of other numbers of dimensions, negative padding, or windows that do not
-            fit and are not clearly none.
+            fit where peers differ.
         NotRunnable: windows that must fit do not.
     """
     spatial = node.sizes(0)[2:]
@@ -85,11 +85,14 @@ def windows_of(node: OnnxConversion, kernel: Sequence[int], *, must_fit: bool = 
                 f"windows over {reach} elements of an input of sizes {sizes} with pads {pads}: "
                 f"must be over at most {padded}"
             )
-        # If less than a stride is missing, ONNX Runtime has one window, and ONNX's evaluator none.
+        # If less than a stride is missing, ONNX Runtime and ONNX's inference have one window, which ends
+        # behind the input, and ONNX's evaluator none.
         pairs = zip(outputs, every, strict=True)
-        left = [(size + a + b - own) % step for count, (size, a, b, own, step) in pairs if count < 1]
-        if any(each < 0 for each in outputs) or (0 not in spatial and any(left)):
+        is_cut = [count == 0 and (size + a + b - own) % step for count, (size, a, b, own, step) in pairs]
+        if any(each < 0 for each in outputs) or (node.flag("count_include_pad") and any(is_cut)):
             raise NotExpressible(f"windows of sizes {reach} do not fit into {list(spatial)}")
+        if 0 not in spatial:
+            outputs = tuple(1 if cut else count for count, cut in zip(outputs, is_cut, strict=True))
     return SlidingWindows(tuple(kernel), strides, dilations, start, end, outputs, tuple(spatial))
 
 
