@@ -23,7 +23,7 @@ import pytest
 import opendml as dml
 from opendml.compiler import stored_kernels
 from opendml.folders import Folder
-from opendml.frontends.onnx import known
+from opendml.frontends.onnx import known, known_runs
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.trace import Tracer
 from opendml.runtime.graphs import initialization
@@ -667,6 +667,23 @@ def test_an_interrupted_load_leaves_nothing_half_done(work: Work, monkeypatch: p
         with pytest.raises(KeyboardInterrupt):
             work.of(lambda: dml.onnx.load(model()))
     assert work.of(lambda: results(model(), X)) == (expected, NOTHING)
+
+
+def test_a_known_plan_whose_start_is_interrupted_starts_again(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = np.tile(X, (100, 1))
+    expected, _ = work.of(lambda: results(model(), X, others)[2:])
+    loaded, _ = work.of(lambda: dml.onnx.load(model()))
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as block:
+        block.setattr(known_runs, "SizedInstances", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            loaded(others)
+    assert [each.tobytes() for each in loaded(others).values()] == expected
 
 
 def test_what_cannot_be_prepared_fails_in_the_run_that_needs_it(

@@ -285,7 +285,7 @@ class KnownPlan:
             kept: its prepared constants.
             arenas: the arenas of its runs.
         """
-        self.kept, self.arenas, self.source = kept, arenas, None
+        self.arenas = arenas
         addresses = [each.memory.address for each in kept]
         make = partial(executable.sized_instance, addresses, arenas)
         self.instances = SizedInstances(make, executable.sized_instances)
@@ -312,6 +312,8 @@ class KnownPlan:
             for number, each in enumerate(self._outputs, len(self._tensors))
         ]
         """The outputs of runs. Their sizes are those in the model."""
+        # Last: a plan whose start an interrupt has ended is started again.
+        self.kept, self.source = kept, None
 
     def at(self, dimensions: Mapping[str, int], is_best: bool = False) -> KnownRun | None:
         """Return the run of a started plan for some sizes. None: they do not meet the guards, or a better
