@@ -60,9 +60,8 @@ def windows_of(node: OnnxConversion, kernel: Sequence[int], *, must_fit: bool = 
         must_fit: refuse windows that are larger than the padded input, as ONNX Runtime's convolutions do.
 
     Raises:
-        NotExpressible: attributes of other numbers of dimensions, negative padding, or windows that do not
-            fit where peers differ.
-        NotRunnable: windows that must fit do not.
+        NotExpressible: attributes of other numbers of dimensions, or negative padding.
+        NotRunnable: windows do not fit, and must fit or are not clearly none.
     """
     spatial = node.sizes(0)[2:]
     count = len(spatial)
@@ -77,22 +76,23 @@ def windows_of(node: OnnxConversion, kernel: Sequence[int], *, must_fit: bool = 
     every = list(zip(spatial, start, end, reach, strides, strict=True))
     outputs = tuple(_count(*each, rounded_up=node.flag("ceil_mode")) for each in every)
     if any(each < 1 for each in outputs):
-        is_larger = [each < 0 or (each < 1 and size) for each, size in zip(outputs, spatial, strict=True)]
-        if must_fit and any(is_larger):
+        # If less than a stride is missing, ONNX Runtime and ONNX's inference have one window, which ends
+        # behind the input, and ONNX's evaluator none.
+        pairs = zip(outputs, every, strict=True)
+        are_cut = [
+            count == 0 and 0 not in spatial and (size + a + b - own) % step != 0
+            for count, (size, a, b, own, step) in pairs
+        ]
+        are_larger = [each < 0 or (each < 1 and size) for each, size in zip(outputs, spatial, strict=True)]
+        is_unclear = any(each < 0 for each in outputs) or (node.flag("count_include_pad") and any(are_cut))
+        if is_unclear or (must_fit and any(are_larger)):
             sizes, pads = (list(map(hint_of, each)) for each in (node.sizes(0), (*start, *end)))
             padded = [hint_of(size + a + b) for size, a, b, *_ in every]
             raise NotRunnable(
                 f"windows over {reach} elements of an input of sizes {sizes} with pads {pads}: "
                 f"must be over at most {padded}"
             )
-        # If less than a stride is missing, ONNX Runtime and ONNX's inference have one window, which ends
-        # behind the input, and ONNX's evaluator none.
-        pairs = zip(outputs, every, strict=True)
-        is_cut = [count == 0 and (size + a + b - own) % step for count, (size, a, b, own, step) in pairs]
-        if any(each < 0 for each in outputs) or (node.flag("count_include_pad") and any(is_cut)):
-            raise NotExpressible(f"windows of sizes {reach} do not fit into {list(spatial)}")
-        if 0 not in spatial:
-            outputs = tuple(1 if cut else count for count, cut in zip(outputs, is_cut, strict=True))
+        outputs = tuple(1 if cut else count for count, cut in zip(outputs, are_cut, strict=True))
     return SlidingWindows(tuple(kernel), strides, dilations, start, end, outputs, tuple(spatial))
 
 
