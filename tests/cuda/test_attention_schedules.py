@@ -14,6 +14,7 @@ import pytest
 import opendml as dml
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.simplify import simplify
+from opendml.program.atoms import Dimension
 from opendml.program.functions import select
 from opendml.program.node import Node, Operation, apply, bitcast, convert, index
 from opendml.program.program import Program
@@ -34,6 +35,7 @@ from opendml.targets.cuda.schedule_chain import is_chained
 from opendml.targets.cuda.tensor_map import MAP_BYTES
 from tests.cuda.compiled import CHAINED, MACHINES, aligned
 from tests.nodes import attended, causal, program, tensors
+from tests.plans import attention, traced_program
 from tools.cuda_tiles import in_chain_tile
 from tools.operator_case import graph_program
 
@@ -430,3 +432,16 @@ def test_keys_at_a_time_depend_on_no_number_of_queries(type: ScalarType, size: i
     found = [launches_of(type, heads=heads, queries=queries, size=size)[0] for heads, queries in shapes]
     assert len({dict(launch.pattern.constants)["KEYS"] for launch in found}) == 1
     assert len({launch.grid for launch in found}) == len(found)
+
+
+@pytest.mark.parametrize("length", [5, 200])
+def test_attention_of_open_sizes_is_one_kernel_whether_few_or_many_queries_came_first(length: int) -> None:
+    hints = {"batch": 2, "length": length, "keys": 40}
+    traced, trace = traced_program(attention, "FLOAT16", hints)
+    x, y = traced.inputs
+    _, heads, keys, size = y.sizes
+    # Columns of values do not lie side by side, so attention of few rows does not read them.
+    columns = replace(y, strides=(2 * heads * keys * size, 2 * keys * size, 2, 2 * keys))
+    with trace.within({name: Dimension(hints[name], 2, 1000) for name in trace.dimensions}):
+        kernels = fused(replace(traced, inputs=(x, columns), constants=frozenset()), MACHINE).kernels
+    assert len(kernels) == 1

@@ -6,6 +6,7 @@ How queries are divided changes no bit of the results: each takes the same keys 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from opendml.compiler.kernel import Kernel
@@ -14,6 +15,7 @@ from opendml.late_dataclass import dataclass
 from opendml.program.carriers import bits_of_bfloat16
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import is_surely_less
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import loads_of
 from opendml.targets.common.launch import loop_words, power_of_two
@@ -85,15 +87,18 @@ _Choice = AttentionChoice | ChainTile | FewRowsChoice
 
 
 def is_chained(kernel: Kernel, machine: CudaMachine) -> bool:
-    """Return whether a kernel is a softmax between products that is computed as one. Hints decide it."""
-    kernel = plain(kernel)
-    alignments = [VECTOR_BYTES] * len(kernel.accesses)
-    if FewRowsShape.of(kernel, alignments) is not None:
+    """Return whether a kernel is a softmax between products that is computed as one.
+
+    Queries of traced sizes count as many, unless they are few for all sizes. The hints are those of the sizes
+    that came first, and kernels are fused for all sizes.
+    """
+    plainly, alignments = plain(kernel), [VECTOR_BYTES] * len(kernel.accesses)
+    if FewRowsShape.of(plainly, alignments) is not None:
         return True
-    shape = ChainShape.of(kernel)
+    shape = ChainShape.of(plainly)
     if shape is None or (shape.is_wide and not machine.multiplies_by_warpgroups):
         return False
-    if shape.m >= _FEWEST_ROWS:
+    if not is_surely_less(math.prod([kernel.domain[each] for each in shape.queries]), _FEWEST_ROWS):
         return True
     attention = AttentionShape(shape, alignments)
     return machine.multiplies_by_warpgroups and attention.is_loadable and attention.pays_for_few_rows(machine)
@@ -199,6 +204,8 @@ class ChainShape:
         self.batch_count, self.m, self.n, self.depth, self.keys = (
             count_of(self.loops[role]) for role in _ROLES
         )
+        self.queries = roles.m
+        """The dimensions over queries."""
         self.queries_first = roles.nodes.products.operands[0] is roles.queries
 
     @classmethod
