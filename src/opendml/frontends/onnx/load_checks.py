@@ -43,8 +43,8 @@ _LONGEST = 20.0
 """Seconds after which a process that checks a model is given up, and this one does it. A small model takes
 0.05."""
 _NOT_INFERRED = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
-"""Operators whose function body inference (onnx 1.23) refuses or ignores. Results have the sizes and type of
-the first input."""
+"""Operators for which inference (onnx 1.23) finds no types, or refuses their function body. Results have the
+sizes and type of the first input."""
 
 
 def require_runnable(model: onnx.ModelProto) -> None:
@@ -208,14 +208,16 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         copy = graph.node.add()
         copy.CopyFrom(node)
         copy.name = node.name or next(filter(None, node.output), node.op_type)  # Errors name it.
-        if node.op_type in _NOT_INFERRED and not node.domain:
-            copy.op_type = "Identity"
-            del copy.attribute[:], copy.input[1:]
     for name, tensor in tensors.items():
         if math.prod(tensor.dims) <= _MOST_ELEMENTS and tensor.name == name:
             graph.initializer.append(tensor)
         elif name not in declared:
             set_tensor_type(graph.input.add(name=name).type, tensor.data_type, list(tensor.dims))
+    for each in (graph, *new.functions):
+        for node in messages_in(each, onnx.NodeProto):
+            if node.op_type in _NOT_INFERRED and not node.domain:
+                node.op_type = "Identity"
+                del node.attribute[:], node.input[1:]
     for output in model.graph.output:
         copy = graph.output.add()
         copy.CopyFrom(output)
