@@ -196,6 +196,19 @@ def test_a_slice_that_is_whole_for_one_size_needs_no_trace_of_its_own() -> None:
     assert len(traces(model)) == 1
 
 
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+@pytest.mark.parametrize("pads", [(-1, 2), (2, -1), (-2, -1)])
+def test_negative_pads_cut_before_the_rest_is_continued(pads: tuple[int, int], mode: Any) -> None:
+    begin, end = pads
+    model = loaded(f"""(float[2, n] x) => (float[2, k] y) {{
+        pads = Constant <value_ints = [0, {begin}, 0, {end}]> ()  y = Pad <mode = "{mode}"> (x, pads) }}""")
+    for n in (6, 5, 9):
+        inputs = given(model, n=n)
+        kept = inputs["x"][:, max(0, -begin) : n - max(0, -end)]
+        around: Any = [(0, 0), (max(0, begin), max(0, end))]
+        assert same_bits(model.run(inputs)["y"], np.pad(kept, around, mode))
+
+
 def test_sizes_that_were_equal_by_chance_may_differ() -> None:
     model = loaded(
         "(float[n, m] x, float[k] w) => (float[n, m] y, float[k] z) { y = Relu (x)  z = Relu (w) }"

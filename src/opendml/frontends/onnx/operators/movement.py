@@ -192,8 +192,6 @@ def _padded(node: OnnxConversion, pads: Sequence[int], value: Array) -> Result:
     if mode is None or len(pads) != 2 * len(sizes):
         raise NotExpressible(f"mode {node.attribute('mode')}, {len(pads)} pads")
     wanted = [size + a + b for size, a, b in zip(sizes, before, after, strict=True)]
-    if mode != "CONSTANT" and any(each < 0 for each in pads):
-        raise NotExpressible(f"negative pads in mode {mode}")
     cut = [(max(0, -a), max(0, -b)) for a, b in zip(before, after, strict=True)]
     kept = [IndexRange(a, size - a - b) for size, (a, b) in zip(sizes, cut, strict=True)]
     if not all(each.length > 0 for each in kept) or not sizes:
