@@ -280,6 +280,18 @@ def test_plans_are_chosen_for_sizes_that_meet_the_guards_of_their_graph() -> Non
     assert all(plan.hints["n"] + plan.hints["m"] == plan.hints["k"] for plan in plans)
 
 
+def test_a_size_whose_elements_lie_two_apart_is_served_by_the_plan_of_its_range() -> None:
+    model = loaded(
+        "(float[3, n, 16] x) => (float[3, 16, n] y) { t = Transpose <perm = [0, 2, 1]> (x)  y = Neg (t) }"
+    )
+    x = np.arange(96, dtype=np.float32).reshape(3, 2, 16)
+    assert np.array_equal(model.run({"x": x})["y"], -x.transpose(0, 2, 1))
+    (segment,) = {each.work for each in traces(model) if isinstance(each.work, CompiledSegment)}
+    assert isinstance(segment.model, TracedModel)
+    plans = itertools.chain(*segment.model._plans.values())
+    assert [plan.hints["n"] for plan in plans] == [3]
+
+
 def test_attention_has_the_same_bits_whether_few_or_many_queries_came_first() -> None:
     # Columns of values do not lie side by side, so attention of few rows does not read them.
     text = """(float[n, 24] x, float[8, n] v) => (float[n, 8] y) {

@@ -441,7 +441,8 @@ def _access_pattern(
     ):
         step = Step.ACROSS
     else:
-        skips = stride == 2 * access.type.bytes and access.buffer is not None
+        # Without a guard: a plan for one size alone would have other choices for all kernels.
+        skips = are_same(stride, 2 * access.type.bytes) and access.buffer is not None
         step = Step.DOUBLE if skips else Step.STRIDED if stride else Step.NONE
     moves_in_rows = any(loop.strides[position] for loop in nest.rows)
     if mode.has_tiles and not written and not moves_in_rows and step is Step.NONE:
