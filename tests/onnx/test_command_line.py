@@ -90,7 +90,11 @@ def test_run_names_what_the_evaluator_did(tmp_path: Path) -> None:
     ("arguments", "status", "text"),
     [
         (["--size", "batch"], 2, "--size batch: NAME=N with a size of at least 1 is needed"),
-        (["--size", "other=2"], 2, "m.onnx: no input or output has a size of the name 'other'"),
+        (
+            ["--size", "other=2"],
+            2,
+            "no input or output has a size of the name 'other'; there are: batch",
+        ),
         (["--input", "x"], 2, "--input x: NAME=FILE.npy is needed"),
         (["--input", "x=missing.npy"], 2, "missing.npy: No such file or directory"),
     ],

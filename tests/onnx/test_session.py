@@ -368,7 +368,7 @@ class Refusing:
     ("given", "message"),
     [
         ([[1.0], [2.0, 3.0]], "input 'x' is no array"),
-        (None, "input 'x' is of type object; must be float32"),
+        (None, "input 'x' is None, which float32 does not hold"),
         (Refusing(), "input 'x' is no array: detach it first"),
         (
             {"x": _X_CALLS},

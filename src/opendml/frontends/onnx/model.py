@@ -524,7 +524,7 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
     else:
         array = _as_array(info.name, info.type, content)
     if array.dtype != info.type:
-        if isinstance(content, list | tuple | int | float | complex | str | bytes):
+        if isinstance(content, list | tuple | int | float | complex | str | bytes | None):
             fix = f"which {info.type.name} does not hold"
             raise InvalidArgument(f"input {info.name!r} is {reprlib.repr(content)}, {fix}")
         fix = f"must be {info.type.name}: array.astype({info.type.name!r}) makes it so"

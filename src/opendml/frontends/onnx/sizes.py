@@ -82,7 +82,9 @@ class Sizes:
             ("dimension with the denotation", self.denotations, {each.denotation for each in dimensions}),
             ("tensor of the name", self.tensors, {value.name for value in values}),
         ):
-            yield from (f"no input or output has a {what} {name!r}" for name in given if name not in known)
+            there = ", ".join(sorted(filter(None, known))) or "none"
+            missing = [name for name in given if name not in known]
+            yield from (f"no input or output has a {what} {name!r}; there are: {there}" for name in missing)
 
 
 NO_SIZES = Sizes()
