@@ -297,7 +297,8 @@ class KnownModel(Locked):
             return  # A compiled file has only what its run needs.
         with self._lock, collection_paused():
             plans = self._plans_of(first.form)
-            plan = next((each for each in plans if each.serves(first.dimensions)), None)
+            sizes = first.dimensions
+            plan = next((each for each in plans if each.serves(sizes) and not each.has_better(sizes)), None)
             if plan is not None and self._is_started(plan, first.form, models):
                 models.use([plan])
 
@@ -367,7 +368,7 @@ class KnownModel(Locked):
         note_sizes(self._only_sizes, dimensions)
         is_read = reads or form in self._unread
         for plan in self._plans_of(form) if is_read else list(self._plans.get(form, ())):
-            run = self._run_of(plan, form, dimensions, models)
+            run = None if plan.has_better(dimensions) else self._run_of(plan, form, dimensions, models)
             if run is not None:
                 self._note_first(form, dimensions)
                 return run
@@ -377,45 +378,33 @@ class KnownModel(Locked):
         return run
 
     def _run_of(
-        self,
-        plan: KnownPlan,
-        form: _Form,
-        dimensions: Dimensions,
-        models: ModelCache,
-        is_best: bool = False,
+        self, plan: KnownPlan, form: _Form, dimensions: Dimensions, models: ModelCache
     ) -> KnownRun | None:
-        """Return a run of a plan, which is started before. None: it does not serve some sizes, or a better
-        plan may serve them, unless it `is_best`."""
-        is_ready = plan.kept is not None or plan.serves(dimensions, is_best)
-        if not is_ready or not self._is_started(plan, form, models):
-            return None
-        return plan.at(dimensions, is_best)
+        """Return a run of a plan, which is started before. None: it does not serve some sizes."""
+        is_ready = plan.kept is not None or plan.serves(dimensions)
+        return plan.at(dimensions) if is_ready and self._is_started(plan, form, models) else None
 
     def _planned(self, form: _Form, dimensions: Dimensions, models: ModelCache) -> KnownRun | None:
         """Return a run by a plan of a graph in the cache for sizes that no plan was known to serve best.
 
         A new plan is written to the cache, and used for later runs. None: no graph has such a plan.
         """
-        plans, damaged = self._plans.get(form, []), list[KnownPlan]()
+        plans = self._plans.get(form, [])
 
-        def known(hints: Hints) -> KnownPlan | None:
-            found = (each for each in plans if each.hints == hints and each.serves(dimensions, True))
-            return next((each for each in found if each not in damaged), None)
+        def known(hints: Hints) -> KnownRun | None:
+            runs = (self._run_of(each, form, dimensions, models) for each in plans if each.hints == hints)
+            return next((run for run in runs if run is not None), None)
 
         for graph in self._graphs_of(form[0]):
             made = graph.plan(dimensions, bool(plans), known, self._refusals_of(form))
-            while isinstance(made, KnownPlan):
-                run = self._run_of(made, form, dimensions, models, is_best=True)
-                if run is not None:
-                    return run
-                damaged.append(made)
-                made = graph.plan(dimensions, bool(plans), known, self._refusals_of(form))
+            if isinstance(made, KnownRun):
+                return made
             if made is None:
                 continue
             plan = KnownPlan(made.guards, made.facts, made.hints, made.refused)
             if not self._use(plan, made.executable, graph.constants, models):
                 continue
-            run = plan.at(dimensions, is_best=True)
+            run = plan.at(dimensions)
             if run is None:
                 continue
             write_later(partial(self._write_planned, made, graph, form))

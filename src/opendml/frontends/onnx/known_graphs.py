@@ -6,18 +6,20 @@ nor traces the model, nor fuses the graph. A graph is read only then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opendml.frontends.onnx.known_runs import GraphFacts, KnownPlan, OtherGuards, PlanToWrite
+from opendml.frontends.onnx.known_runs import GraphFacts, KnownRun, OtherGuards, PlanToWrite
 from opendml.program.atoms import Dimension
+from opendml.program.size_values import Guard
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.program.trace import Trace
 from opendml.runtime.graphs.plan_maker import PlanMaker
-from opendml.runtime.graphs.refusals import Hints, Refusals
+from opendml.runtime.graphs.refusals import Hints, Refusals, Refused
 
 if TYPE_CHECKING:
     from opendml.targets.backend import DeviceBackend
+    from opendml.targets.executable import TracedExecutable
 
 
 class GraphToWrite:
@@ -93,38 +95,30 @@ class KnownGraph:
         self,
         dimensions: Mapping[str, int],
         has_others: bool,
-        known: Callable[[Hints], KnownPlan | None],
+        known: Callable[[Hints], KnownRun | None],
         refusals: Refusals,
-    ) -> PlanToWrite | KnownPlan | None:
-        """Return a plan that serves some sizes, which is new unless it is known.
+    ) -> PlanToWrite | KnownRun | None:
+        """Return a run of some sizes by a known plan, or a new plan that serves them.
 
         None: there is none. Or a handler of a signal asks while its thread makes a plan.
 
         Args:
             dimensions: the sizes.
             has_others: whether the cache has plans of their bucket that do not serve them.
-            known: returns the known plan of some hints that serves the sizes.
+            known: returns a run by a known plan of some hints that serves the sizes.
             refusals: refused hints of the bucket, to which others are added.
         """
-        maker, sizes = self._maker, dict[str, int]()
+        maker = self._maker
         if maker.trace.is_in_block:
             return None  # Its ranges are those of another bucket.
-        for name in maker.dimensions:
-            if name not in dimensions:
-                return None
-            sizes[name] = dimensions[name]
-        if not maker.serves(sizes) or not self._others.hold(dimensions):
+        if not {*maker.dimensions} <= dimensions.keys() or not self._others.hold(dimensions):
             return None
         maker.has_one_size &= not has_others
         maker.refusals = refusals
-        ranges = maker.ranges(list(sizes.values()))
-        tried = list[Hints]()
-        for hints in maker.candidates(ranges, sizes):
-            met = known(hints)
-            if met is not None:
-                return met
-            found = maker.plan(ranges, hints, sizes)
-            if found is not None:
-                return PlanToWrite(*found, self._facts, hints, refusals.of(tried))
-            tried.append(hints)
-        return None
+
+        def new(
+            executable: TracedExecutable, guards: Sequence[Guard], hints: Hints, refused: Refused
+        ) -> PlanToWrite:
+            return PlanToWrite(executable, guards, self._facts, hints, refused)
+
+        return maker.search({name: dimensions[name] for name in maker.dimensions}, known, new)

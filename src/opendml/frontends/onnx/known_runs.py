@@ -262,19 +262,15 @@ class KnownPlan:
         plan.source = data, read
         return plan
 
-    def serves(self, dimensions: Mapping[str, int], is_best: bool = False) -> bool:
-        """Return whether some sizes meet the guards, and no better plan may serve them, or `is_best`."""
-        return self._conditions(dimensions) and self._is_chosen(dimensions, is_best)
+    def serves(self, dimensions: Mapping[str, int]) -> bool:
+        """Return whether some sizes meet the guards."""
+        return self._conditions(dimensions) and self._others.hold(dimensions)
 
-    def _is_chosen(self, dimensions: Mapping[str, int], is_best: bool) -> bool:
-        """Return whether some sizes meet the guards over other traces, and no better plan may serve them, or
-        `is_best`."""
-        return self._others.hold(dimensions) and (
-            is_best
-            or not any(
-                conditions(dimensions) and not self.refusals.cover(hints, dimensions)
-                for hints, conditions in self._refused
-            )
+    def has_better(self, dimensions: Mapping[str, int]) -> bool:
+        """Return whether a better plan may serve some sizes, one of hints that were tried before."""
+        return any(
+            conditions(dimensions) and not self.refusals.cover(hints, dimensions)
+            for hints, conditions in self._refused
         )
 
     def start(self, executable: TracedExecutable, kept: Sequence[PreparedMemory], arenas: Arenas) -> None:
@@ -315,15 +311,14 @@ class KnownPlan:
         # Last: a plan whose start an interrupt has ended is started again.
         self.kept, self.source = kept, None
 
-    def at(self, dimensions: Mapping[str, int], is_best: bool = False) -> KnownRun | None:
-        """Return the run of a started plan for some sizes. None: they do not meet the guards, or a better
-        plan may serve them, unless it `is_best`.
+    def at(self, dimensions: Mapping[str, int]) -> KnownRun | None:
+        """Return the run of a started plan for some sizes. None: they do not meet the guards.
 
         Raises:
             LimitExceeded: the model may not take so much.
         """
         values = self._conditions.values(dimensions)
-        if values is None or not self._is_chosen(dimensions, is_best):
+        if values is None or not self._others.hold(dimensions):
             return None
         numbers = values[self._first :].tolist()
         shapes = [tuple(numbers[begin:end]) for begin, end in self._spans]

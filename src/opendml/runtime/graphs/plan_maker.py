@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from opendml.budget import meter
 from opendml.floating_point import default_mode
@@ -14,7 +14,7 @@ from opendml.program.atoms import Dimension, Relation
 from opendml.program.buckets import WIDE, ranges_of
 from opendml.program.size_values import Conditions, Guard
 from opendml.program.sizes import NotServedError, Size, is_met, names_of, value_at
-from opendml.runtime.graphs.refusals import Hints, Refusals
+from opendml.runtime.graphs.refusals import Hints, Refusals, Refused
 from opendml.targets.executable import TracedExecutable, TracedProgram
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _MOST_ALIGNED = 32
 UNTRACED = (ArithmeticError, IndexError, TypeError, ValueError)
 """Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
 
+K = TypeVar("K")
+N = TypeVar("N")
 DimensionRanges = Mapping[str, tuple[int, int]]
 """The ranges of a bucket, by the names of dimensions."""
 
@@ -48,6 +50,7 @@ class PlanMaker:
         dimensions: the names of its dimensions.
         traced: the program. None: it has no plans.
         has_one_size: False if plans in the cache are for other heights or widths of images.
+        fuse: fuses the program, because no known plan serves some sizes. None: that was done, or tried.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class PlanMaker:
         only_sizes: dict[str, int] | None = None,
     ) -> None:
         self.traced, self.has_one_size = traced, True
+        self.fuse: Callable[[], None] | None = None
         self.trace, self._multiple, self._before_plan = trace, multiple, before_plan
         self.use_guards(guards)
         self.dimensions = tuple(trace.dimensions)
@@ -79,9 +83,39 @@ class PlanMaker:
         self._known_failing: dict[Hashable, frozenset[str]] = {}
         """The dimensions of guards that hints do not meet."""
 
-    def note(self, sizes: Mapping[str, int]) -> None:
-        """Note the sizes of a call."""
+    def search(
+        self,
+        sizes: Mapping[str, int],
+        known: Callable[[Hints], K | None],
+        new: Callable[[TracedExecutable, list[Guard], Hints, Refused], N | None],
+    ) -> K | N | None:
+        """Return what `known` or `new` returns for the first hints whose plan serves some sizes.
+
+        Args:
+            sizes: the sizes.
+            known: uses a known plan of some hints. None: no such plan serves the sizes.
+            new: uses a new plan, given its executable, guards and hints, and the refused hints before these.
+
+        Returns:
+            None: no plan serves the sizes.
+        """
+        if not self.serves(sizes):
+            return None
         note_sizes(self._only_sizes, sizes)
+        ranges, tried = self.ranges([sizes[name] for name in self.dimensions]), list[Hints]()
+        for hints in self.candidates(ranges, sizes):
+            found = known(hints)
+            if found is not None:
+                return found
+            if self.fuse is not None and not self.refusals.cover(hints, sizes):
+                self.fuse()
+                return self.search(sizes, known, new)  # Guards of the fused program may leave other hints.
+            plan = self.plan(ranges, hints, sizes)
+            made = None if plan is None else new(*plan, hints, self.refusals.of(tried))
+            if made is not None:
+                return made
+            tried.append(hints)
+        return None
 
     def candidates(self, ranges: DimensionRanges, sizes: Mapping[str, int]) -> Iterator[Hints]:
         """Yield the hints of the plans that may serve some sizes, in the order in which they are tried.

@@ -29,7 +29,7 @@ from opendml.program.steps import steps_of
 from opendml.program.trace import Trace
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
-from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, DimensionRanges, PlanMaker
+from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker
 from opendml.runtime.graphs.refusals import Hints, Refused
 from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, note_constants
@@ -222,7 +222,6 @@ class TracedModel:
         self._models: dict[tuple[int, ...], Model] = {}
         self._program: Program | None = None
         self._stored: StoredPlans | None = None
-        self._is_fused = False
         self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
         if not device._backend.joins_units:
             for name in trace.dimensions:
@@ -241,13 +240,12 @@ class TracedModel:
         self._found: dict[Bucket, list[FoundPlan]] = {}
         """The plans in the cache that are not used yet, of the buckets that were looked at."""
         if self._stored is not None:
-            self.maker.refusals.keepers["cache"] = self._keep_refusal
+            self.maker.fuse, self.maker.refusals.keepers["cache"] = self._fuse_later, self._keep_refusal
         self.plan_count = 0
         """The number of plans that were made so far."""
 
     def _fused(self) -> TracedProgram | None:
         """Fuse the program, if there is one."""
-        self._is_fused = True
         if self._program is None:
             return None
         with default_mode(), self._trace.passing_units(), meter().timed("compile_seconds", "a graph"):
@@ -293,7 +291,7 @@ class TracedModel:
         return self._in_place[key]
 
     def _made_in_place(self, pairs: Mapping[str, str]) -> GraphInPlace | None:
-        is_untraced = self._is_fused and self.maker.traced is None
+        is_untraced = self.maker.fuse is None and self.maker.traced is None
         if self._program is None or is_untraced:
             return None
         work, (stage,) = self._work, self._work.stages
@@ -343,28 +341,32 @@ class TracedModel:
         plans = self._plans.setdefault(bucket, [])
         if len(self._plans) > MOST_BUCKETS:
             del self._plans[next(iter(self._plans))]
-        if not self.maker.serves(sizes):
-            return None
-        self.maker.note(sizes)
-        ranges, tried = self.maker.ranges(key), list[Hints]()
-        for hints in self.maker.candidates(ranges, sizes):
+
+        def known(hints: Hints) -> Model | None:
             for plan in [each for each in plans if each.hints == hints]:
                 values = plan.values(sizes)
                 if values is not None:
                     return self._of(plan, values)
-            new = self._read_plan(bucket, hints, sizes)
-            if new is None and self.maker.refusals.cover(hints, sizes):
-                tried.append(hints)
-                continue
-            if new is None and not self._is_fused:
-                self._fuse_later()
-                return self._planned(sizes, key)  # The guards of the fused program may leave other hints.
-            new = new or self._new_plan(bucket, ranges, hints, sizes, tried)
-            tried.append(hints)
-            values = None if new is None else new.values(sizes)
-            if new is not None and values is not None:
-                return self._of(self._added(new, plans), values)
-        return None
+            return added(self._read_plan(bucket, hints, sizes))
+
+        def new(
+            executable: TracedExecutable, guards: list[Guard], hints: Hints, refused: Refused
+        ) -> Model | None:
+            plan = Plan(executable, guards, self._work, hints, self._steps, refused)
+            if self._stored is not None:
+                self._stored.write(bucket, _stored_form(plan))
+            return added(plan)
+
+        def added(plan: Plan | None) -> Model | None:
+            values = None if plan is None else plan.values(sizes)
+            if plan is None or values is None:
+                return None
+            del plans[: len(plans) + 1 - MOST_PLANS]  # The oldest, if there are many.
+            plans.append(plan)
+            self.plan_count += 1
+            return self._of(plan, values)
+
+        return self.maker.search(sizes, known, new)
 
     def _read_plan(self, bucket: Bucket, hints: Hints, sizes: Mapping[str, int]) -> Plan | None:
         """Return a stored plan for hints that serves some sizes; None: there is none."""
@@ -399,33 +401,9 @@ class TracedModel:
         bucket = bucket_of([hints[name] for name in self.maker.dimensions])
         self._stored.keep_refusal(bucket, hints, guards)
 
-    def _new_plan(
-        self,
-        bucket: Bucket,
-        ranges: DimensionRanges,
-        hints: Hints,
-        sizes: Mapping[str, int],
-        tried: Sequence[Hints],
-    ) -> Plan | None:
-        """Return a new plan for hints; None if it does not serve some sizes, or there are no plans. `tried`
-        are the hints that were tried before."""
-        found = self.maker.plan(ranges, hints, sizes)
-        if found is None:
-            return None
-        plan = Plan(*found, self._work, hints, self._steps, self.maker.refusals.of(tried))
-        if self._stored is not None:
-            self._stored.write(bucket, _stored_form(plan))
-        return plan
-
-    def _added(self, plan: Plan, plans: list[Plan]) -> Plan:
-        """Add a plan to those of its bucket, in place of the oldest if there are many."""
-        del plans[: len(plans) + 1 - MOST_PLANS]
-        plans.append(plan)
-        self.plan_count += 1
-        return plan
-
     def _fuse_later(self) -> None:
         """Fuse the program, because a plan is needed that is not stored."""
+        self.maker.fuse = None
         with self._trace._lock, ExitStack() as block:
             guards = self._trace.guards
             if guards is not self._recorded:  # The model was made in a block of `Trace.within`.
