@@ -14,7 +14,7 @@ from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import WindowAlong, windows_along
 from opendml.targets.cpu.contraction.image_tilings import most_width
 from opendml.targets.cpu.contraction.schedule import LAUNCHED, ProductQuery
-from opendml.targets.cpu.contraction.tiles import DEPTH, MOST_ROWS, TileChoice, is_fixed
+from opendml.targets.cpu.contraction.tiles import MOST_ROWS, TileChoice, is_fixed
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 
 _LONG_BLOCK = 96
@@ -93,7 +93,7 @@ def reach_of_filters(query: ProductQuery) -> Reach | None:
         found = [viewed.rows, viewed.columns][-len(image) :]
     loads = tuple([query.kernel.loads.index(load) for load in filters.b.loads])
     windows = _Windows(loads, image, filters.depth, found)
-    if viewed is not None and not viewed.depth(DEPTH):
+    if viewed is not None and not viewed.depth:
         return None
     if viewed is not None:
         limits = _Limit(filters.columns, MOST_ROWS + 1), _Limit(image[-1:], most=most_width(viewed))

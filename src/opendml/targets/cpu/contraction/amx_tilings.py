@@ -21,7 +21,6 @@ from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.image_tilings import image_blocks, image_cycles
 from opendml.targets.cpu.contraction.roles import Roles, Varying
 from opendml.targets.cpu.contraction.tiles import (
-    DEPTH,
     MOST_AMX_RESULTS,
     PRODUCTS_IN_REGISTERS,
     BlockWay,
@@ -182,7 +181,7 @@ def amx_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
     if not machine().has("amx-bf16") or viewed.image.taps > _MOST_TAPS or m < _FEWEST:
         return
     unit, width = AMX_TILE.rows, AMX_TILE.vectors * lanes
-    tile = amx_tile_cycles(k, viewed.depth(DEPTH))
+    tile = amx_tile_cycles(k, viewed.depth)
     a, _ = packing_cycles(roles)
     work = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
     stored = stored_cycles(roles)

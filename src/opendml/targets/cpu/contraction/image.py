@@ -11,10 +11,10 @@ from opendml.compiler.loops import Loop, LoopNest, loops_over, merged_neighbours
 from opendml.compiler.sized import plain
 from opendml.late_dataclass import dataclass, replace
 from opendml.program.node import Operation, ordered
-from opendml.program.sizes import hint_of, is_traced, names_of
+from opendml.program.sizes import hint_of, is_traced, least, names_of
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.roles import Roles, roles_of
-from opendml.targets.cpu.contraction.tiling import BF16_PARTS, STEP, Image, ImageWindow, Packing
+from opendml.targets.cpu.contraction.tiling import BF16_PARTS, DEPTH, STEP, Image, ImageWindow, Packing
 from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import LINE, CpuMode
@@ -76,19 +76,21 @@ class ViewedImage:
         rows, columns = self.rows[0].extent, self.columns[0].extent
         return columns if columns > 1 else rows
 
-    def depth(self, most: int) -> int:
-        """Return the products (or groups) of whole channels in a part, at most `most`. For AMX these are the
-        products of a row of a window of STEP channels."""
+    @property
+    def depth(self) -> int:
+        """The products (or groups) of whole channels in a part. For AMX these are the products of a row of a
+        window of STEP channels."""
         if self.in_bf16:
             return STEP * self.part_taps
-        return most // self.image.taps * self.image.taps
+        return DEPTH // self.image.taps * self.image.taps
 
-    def most_plane_elements(self, products: int) -> int:
-        """Return the most elements that a plane of one channel and phase may have in a part of products.
+    @property
+    def most_plane_elements(self) -> int:
+        """The most elements that a plane of one channel and phase may have.
 
         Scratch memory has room for so many: each plane takes whole lines, and one more.
         """
-        image, line = self.image, LINE // F32.bytes
+        image, line, products = self.image, LINE // F32.bytes, least(self.depth, self.roles.k_groups)
         planes = image.phases * (STEP * BF16_PARTS // 2 if self.in_bf16 else products // image.taps)
         return (image.elements // planes // line - 1) * line
 

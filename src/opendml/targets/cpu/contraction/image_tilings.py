@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
 from opendml.late_dataclass import replace
-from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
     LATENCY,
     ROW,
@@ -24,7 +23,6 @@ from opendml.targets.cpu.contraction.costs import (
 from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.tiles import (
-    DEPTH,
     BlockWay,
     Family,
     block_in_cache,
@@ -35,7 +33,6 @@ from opendml.targets.cpu.contraction.tiles import (
 from opendml.targets.cpu.contraction.tiling import FEW_ROWS, Instructions, MicroKernel, Storage
 from opendml.targets.cpu.contraction.tilings import STREAMED
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import LINE
 
 _FOUND = 0.5
 """Additional cycles to find the place of the next product's vectors."""
@@ -102,10 +99,8 @@ def image_blocks(viewed: ViewedImage, micro: MicroKernel) -> Iterator[tuple[int,
 
 def most_width(viewed: ViewedImage) -> int:
     """Return a number of windows beside each other up to which blocks of the image fit a cache."""
-    image, line = viewed.image, LINE // F32.bytes
-    groups = min(viewed.depth(DEPTH), viewed.roles.k_groups)
-    plane = image.elements // (groups // image.taps * image.phases) - 2 * line
-    return min(_MOST_COLUMNS, plane // (1 + image.rows.reach) - image.columns.reach)
+    image = viewed.image
+    return min(_MOST_COLUMNS, viewed.most_plane_elements // (1 + image.rows.reach) - image.columns.reach)
 
 
 def _micro_kernels(m: int) -> list[MicroKernel]:
@@ -160,8 +155,7 @@ def broadcast_image_tilings(viewed: ViewedImage) -> Iterator[Family]:
 
 def _block_lines(viewed: ViewedImage) -> list[int]:
     """Return the numbers of rows of windows that a block may have, from one on."""
-    most = viewed.most_plane_elements(min(viewed.depth(DEPTH), viewed.roles.k_groups))
-    most_lines = most // viewed.pitch - viewed.image.rows.reach
+    most_lines = viewed.most_plane_elements // viewed.pitch - viewed.image.rows.reach
     return [lines for lines in _even_parts(viewed.height) if lines <= most_lines]
 
 
@@ -183,6 +177,6 @@ def image_cycles(viewed: ViewedImage) -> Callable[[int], float]:
     @cache
     def cycles(lines: int) -> float:
         rows = channels * image.phases * (lines + image.rows.reach)
-        return 2 * viewed.depth(DEPTH) + rows * (begun + -(-viewed.pitch // lanes) * vector)
+        return 2 * viewed.depth + rows * (begun + -(-viewed.pitch // lanes) * vector)
 
     return cycles

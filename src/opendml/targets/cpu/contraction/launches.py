@@ -8,13 +8,13 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.late_dataclass import replace
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import greatest, least
+from opendml.program.sizes import greatest
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import viewed_image
 from opendml.targets.cpu.contraction.operands import common_loops, epilogue_nest, packing_of_a, packing_of_b
 from opendml.targets.cpu.contraction.roles import Roles, moves, roles_of
-from opendml.targets.cpu.contraction.tiles import DEPTH, TileChoice, Tiles, is_fixed, steps_of
+from opendml.targets.cpu.contraction.tiles import TileChoice, Tiles, is_fixed, steps_of
 from opendml.targets.cpu.contraction.tiling import (
     Instructions,
     OperandA,
@@ -132,8 +132,7 @@ def _check_room(tiles: Tiles, choice: TileChoice, rows: int, columns: int) -> No
     fits = tiles.rows <= rows and (viewed is not None or tiles.columns <= columns)
     if viewed is not None:
         lines = choice.rows if viewed.broadcast else choice.columns
-        groups = least(viewed.depth(DEPTH), tiles.roles.k_groups)
-        fits = fits and viewed.plane_elements(lines) <= viewed.most_plane_elements(groups)
+        fits = fits and viewed.plane_elements(lines) <= viewed.most_plane_elements
         if viewed.broadcast:
             fits = fits and viewed.width % tiles.micro.rows == 0 and tiles.columns <= columns
         else:

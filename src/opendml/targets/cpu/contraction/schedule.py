@@ -28,7 +28,6 @@ from opendml.targets.cpu.contraction.launches import construct
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.roles import Roles, Varying, roles_of, varies
 from opendml.targets.cpu.contraction.tiles import (
-    DEPTH,
     ITEMS,
     MOST_ROWS,
     Division,
@@ -727,7 +726,7 @@ def _image_tilings(roles: Roles, broadcast: bool, height: int | None = None) -> 
     Tiles of windows that are B have this height; None: any.
     """
     viewed = viewed_image(roles, broadcast)
-    if viewed is not None and viewed.depth(DEPTH):
+    if viewed is not None and viewed.depth:
         yield from broadcast_image_tilings(viewed) if broadcast else image_tilings(viewed, height)
 
 

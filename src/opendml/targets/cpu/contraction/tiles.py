@@ -11,12 +11,10 @@ from opendml.targets.cpu.contraction.costs import lane_count, turns_results
 from opendml.targets.cpu.contraction.image import ViewedImage
 from opendml.targets.cpu.contraction.narrow import PART
 from opendml.targets.cpu.contraction.roles import Roles, moves
-from opendml.targets.cpu.contraction.tiling import Instructions, MicroKernel, Storage
+from opendml.targets.cpu.contraction.tiling import DEPTH, Instructions, MicroKernel, Storage
 from opendml.targets.cpu.launch import CLAIM_CYCLES
 from opendml.targets.cpu.machine import machine
 
-DEPTH = 256
-"""Products (or groups) of a part (kc): a micro-panel of A and a tile of B stay in the first cache."""
 PARTS_TOGETHER = 8
 """Parts whose sums are added up before they are added to those of others. So rounding errors grow with k /
 2048."""
@@ -89,7 +87,7 @@ class Tiles:
     def depth(self) -> int:
         """The products (or groups) of a part."""
         if self.viewed:
-            return self.viewed.depth(DEPTH)
+            return self.viewed.depth
         if self.instructions.are_amx:
             return PRODUCTS_IN_REGISTERS
         if self.instructions is Instructions.DOTS:

@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 REGISTERS, REGISTER_ROWS, REGISTER_BYTES = 8, 16, 1024
 """The matrix registers of AMX, their rows of 64 bytes each, and their bytes."""
+DEPTH = 256
+"""Products (or groups) of a part (kc): a micro-panel of A and a tile of B stay in the first cache."""
 BF16_PARTS, STEP = 3, 32
 """The bfloat16 parts of a float32, and the products that one AMX instruction adds up for each result."""
 

@@ -34,7 +34,6 @@ from opendml.targets.cpu.contraction.operands import (
 from opendml.targets.cpu.contraction.roles import Roles, Varying, varies
 from opendml.targets.cpu.contraction.tiles import (
     COLUMNS_OF_DOTS,
-    DEPTH,
     ITEMS,
     MOST_ROWS,
     PARTS_TOGETHER,
@@ -51,6 +50,7 @@ from opendml.targets.cpu.contraction.tiles import (
     steps_of,
 )
 from opendml.targets.cpu.contraction.tiling import (
+    DEPTH,
     FEW_ROWS,
     NARROW_PANELS_TOGETHER,
     PANELS_TOGETHER,
