@@ -166,6 +166,81 @@ def test_gradients_may_be_asked_for_within_a_graph_alone() -> None:
     assert result.requires_grad
 
 
+def heads(**options: Any) -> Any:
+    torch.manual_seed(0)
+    return torch.nn.MultiheadAttention(128, 2, batch_first=True, **options)
+
+
+MASKS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "with a bias": {"attn_mask": torch.linspace(-1, 1, 40 * 40).reshape(40, 40).half()},
+    "with hidden keys": {"key_padding_mask": torch.arange(40)[None] >= torch.tensor([[40], [25]])},
+}
+
+
+@pytest.mark.parametrize("case", MASKS)
+def test_attention_of_a_module_is_one_warpgroup_product(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, x = heads().half().eval(), torch.randn(2, 40, 128).half()
+
+    def called(x: Any) -> Any:
+        return module(x, x, x, need_weights=False, **MASKS[case])[0]
+
+    torch._dynamo.reset()
+    with torch.no_grad(), planned_modes(monkeypatch) as modes:
+        found, expected = torch.compile(called, backend=backend)(x), called(x)
+    assert modes.count("wgmma_chain") == 1
+    assert "fma" not in modes
+    torch.testing.assert_close(found, expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed sizes", "open sizes"])
+@pytest.mark.parametrize("need_weights", [False, True], ids=["results", "weights"])
+def test_modules_of_attention_compute_what_pytorch_does(need_weights: bool, dynamic: bool) -> None:
+    module = heads(kdim=48, vdim=32, bias=False).eval()
+    compiled = torch.compile(module, backend=backend, dynamic=dynamic)
+    torch._dynamo.reset()
+    for queries, keys in ((5, 7), (6, 9)) if dynamic else ((5, 7),):
+        given = [torch.randn(3, *size) for size in ((queries, 128), (keys, 48), (keys, 32))]
+        with torch.no_grad():
+            found, expected = (each(*given, need_weights=need_weights) for each in (compiled, module))
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_of_a_module_of_attention_are_those_of_pytorch() -> None:
+    module, results = heads(), []
+    for function in (module, torch.compile(module, backend=backend)):
+        x = torch.linspace(-1, 1, 2 * 9 * 128).reshape(2, 9, 128).requires_grad_()
+        torch._dynamo.reset()
+        module.zero_grad()
+        function(x, x, x, need_weights=False)[0].square().sum().backward()
+        results.append([x.grad, *(each.grad for each in module.parameters())])
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_modules_of_attention_with_dropout_stay_random() -> None:
+    module, x = heads(dropout=0.5).train(), torch.randn(2, 9, 128)
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: module(x, x, x, need_weights=False)[0], backend=backend)
+    with torch.no_grad():
+        first, second = compiled(x), compiled(x)
+    assert not torch.equal(first, second)
+
+
+def test_modules_of_attention_under_autocast_have_the_type_that_it_casts_to() -> None:
+    module, x = heads().eval(), torch.randn(2, 9, 128)
+
+    def casting(x: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return module(x, x, x, need_weights=False)[0]
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        expected, found = casting(x), torch.compile(casting, backend=backend)(x)
+    assert found.dtype is expected.dtype
+    torch.testing.assert_close(found, expected, rtol=4e-2, atol=2e-2)
+
+
 def encoder(transformers: Any, layers: int) -> Any:
     config = transformers.BertConfig(
         vocab_size=64, hidden_size=128, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=512

@@ -2,16 +2,17 @@
 
 PyTorch decomposes attention into products and a softmax, which scale queries and keys separately, compare
 every weight with infinity, and read masks. Graphs that need no gradients have this operator instead, which is
-converted as a whole.
+converted as a whole. `nn.MultiheadAttention` is one call in these graphs, whose attention is replaced inside.
 """
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import multi_head_attention_forward, scaled_dot_product_attention
 
 
 @torch.library.custom_op("opendml::attention", mutates_args=())  # type: ignore[untyped-decorator]
@@ -44,8 +45,13 @@ def with_attention(module: GraphModule) -> GraphModule:
     Returns:
         The module.
     """
-    found = [node for node in module.graph.nodes if node.target is scaled_dot_product_attention]
+    found = [node for node in module.graph.nodes if node.target in _FUNCTIONS]
     for node in found:
+        if node.target is multi_head_attention_forward:
+            result, _ = node.meta.get("example_value", (None, None))
+            if isinstance(result, torch.Tensor) and not result.requires_grad:
+                node.target = _multi_head_attention
+            continue
         arguments = _arguments(_value(node), *node.args, **node.kwargs)
         if arguments is not None:
             node.target, node.args, node.kwargs = torch.ops.opendml.attention.default, arguments, {}
@@ -54,12 +60,53 @@ def with_attention(module: GraphModule) -> GraphModule:
     return module
 
 
+_FUNCTIONS = (scaled_dot_product_attention, multi_head_attention_forward)
+
+
+def _attention_without_gradients(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    dropout: float,
+    is_causal: bool,
+) -> torch.Tensor:
+    """Compute attention by the operator if it computes the same, else as PyTorch does."""
+    arguments = _arguments(query, query, key, value, mask, dropout, is_causal)
+    kind = query.device.type
+    if arguments is None or (
+        torch.is_autocast_enabled(kind) and torch.get_autocast_dtype(kind) is not query.dtype
+    ):
+        return scaled_dot_product_attention(query, key, value, mask, dropout, is_causal)
+    result: torch.Tensor = torch.ops.opendml.attention.default(*arguments)
+    return result
+
+
+def _multi_head_attention(*args: Any, **kwargs: Any) -> Any:
+    """Compute `multi_head_attention_forward`, with attention as the operator where it computes the same."""
+    return _with_own_attention(*args, **kwargs)
+
+
+# PyTorch's function finds attention among its globals, and there also itself, which it hands to modes. A mode
+# would not see the call of attention, because what is inside a function runs without modes.
+_with_own_attention = FunctionType(
+    multi_head_attention_forward.__code__,
+    {
+        **multi_head_attention_forward.__globals__,
+        "scaled_dot_product_attention": _attention_without_gradients,
+        "multi_head_attention_forward": _multi_head_attention,
+    },
+    multi_head_attention_forward.__name__,
+    multi_head_attention_forward.__defaults__,
+)
+
+
 def _arguments(
     result: Any,
-    query: Node,
-    key: Node,
-    value: Node,
-    attn_mask: Node | None = None,
+    query: Node | torch.Tensor,
+    key: Node | torch.Tensor,
+    value: Node | torch.Tensor,
+    attn_mask: Node | torch.Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
@@ -87,5 +134,6 @@ def _arguments(
     return query, key, value, attn_mask, is_causal, scale, enable_gqa
 
 
-def _value(node: Node) -> Any:
-    return node.meta.get("example_value") if isinstance(node, Node) else None
+def _value(node: Node | torch.Tensor) -> Any:
+    """Return the value that PyTorch traced for a node."""
+    return node.meta.get("example_value") if isinstance(node, Node) else node
