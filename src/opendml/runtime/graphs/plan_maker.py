@@ -27,8 +27,8 @@ _MOST_ALIGNED = 32
 UNTRACED = (ArithmeticError, IndexError, TypeError, ValueError)
 """Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
 
-K = TypeVar("K")
-N = TypeVar("N")
+Known = TypeVar("Known")
+New = TypeVar("New")
 DimensionRanges = Mapping[str, tuple[int, int]]
 """The ranges of a bucket, by the names of dimensions."""
 
@@ -86,9 +86,9 @@ class PlanMaker:
     def search(
         self,
         sizes: Mapping[str, int],
-        known: Callable[[Hints], K | None],
-        new: Callable[[TracedExecutable, list[Guard], Hints, Refused], N | None],
-    ) -> K | N | None:
+        known: Callable[[Hints], Known | None],
+        new: Callable[[TracedExecutable, list[Guard], Hints, Refused], New | None],
+    ) -> Known | New | None:
         """Return what `known` or `new` returns for the first hints whose plan serves some sizes.
 
         Args:
