@@ -34,9 +34,19 @@ class _LateInit:
         return init.__get__(instance, owner)
 
 
+class _Made:
+    """The default of a field that a factory makes."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_MADE = _Made()
+
+
 def _init_of(of: type, is_light: bool) -> Any:
     """Return the function that `dataclasses` would make."""
-    scope: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": dataclasses.MISSING}
+    scope: dict[str, Any] = {"set_field": object.__setattr__, "MADE": _MADE}
     positional, keywords, lines = list[str](), list[str](), list[str]()
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(of)
     for each in fields:
@@ -44,8 +54,8 @@ def _init_of(of: type, is_light: bool) -> Any:
         given, parameter = name, name
         if each.default_factory is not dataclasses.MISSING:
             scope[default] = each.default_factory
-            parameter = f"{name}=MISSING"
-            given = f"{default}() if {name} is MISSING else {name}" if each.init else f"{default}()"
+            parameter = f"{name}=MADE"
+            given = f"{default}() if {name} is MADE else {name}" if each.init else f"{default}()"
         elif each.default is not dataclasses.MISSING:
             scope[default] = each.default
             parameter = f"{name}={default}"

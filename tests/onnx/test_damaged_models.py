@@ -93,6 +93,8 @@ def test_models_without_path_read_no_files(
         ([], "must be in the model's folder"),
         ([("location", "w.bin"), ("offset", str(2**62))], "offset"),
         ([("location", "w.bin"), ("length", str(2**62))], "length"),
+        ([("location", "w.bin"), ("offset", "0x10")], "offset '0x10'; must be a number of bytes"),
+        ([("location", "w.bin"), ("offset", "-4")], "24 bytes at offset -4; the file has 24"),
         ([("location", "w.bin"), ("length", "8")], "length 8; its sizes need 24 bytes"),
         ([("location", ".")], "must be in the model's folder"),
         ([("location", "pipe")], "regular file"),

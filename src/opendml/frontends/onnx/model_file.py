@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
@@ -108,7 +109,7 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weig
             )
         where = f"{path}: tensor {tensor.name!r} in {location}"
         try:
-            needed, offset = _bytes_of(tensor, keys.get("length"), where), int(keys.get("offset") or 0)
+            needed, offset = _bytes_of(tensor, keys, where), _number_of(keys, "offset", where)
             file_path = path.parent.absolute() / location
             with open_within(folder or path.parent, file_path) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -126,13 +127,21 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weig
         del tensor.external_data[:]
 
 
-def _bytes_of(tensor: onnx.TensorProto, length: str | None, where: str) -> int:
+def _number_of(keys: Mapping[str, str], name: str, where: str) -> int:
+    """Return a number among the keys of an external tensor, or 0."""
+    text = keys.get(name) or "0"
+    if not text.removeprefix("-").isdecimal():
+        raise InvalidArgument(f"{where}: {name} {shown(text)}; must be a number of bytes")
+    return int(text)
+
+
+def _bytes_of(tensor: onnx.TensorProto, keys: Mapping[str, str], where: str) -> int:
     """Return the bytes that a tensor takes in its file, and count them as held by the model.
 
     Raises:
         InvalidArgument: the stated length does not fit the sizes.
         LimitExceeded: the tensor is larger than the model may hold.
-        LookupError, TypeError, ValueError: the type or a number is malformed.
+        LookupError, TypeError: the type is malformed.
     """
     type = dtype_of(tensor.data_type)
     bits = _PACKED_BITS.get(onnx.TensorProto.DataType.Name(tensor.data_type), 8 * type.itemsize)
@@ -141,6 +150,7 @@ def _bytes_of(tensor: onnx.TensorProto, length: str | None, where: str) -> int:
     needed: int = -(-math.prod(tensor.dims) * bits // 8)
     meter().require("tensor_elements", math.prod(tensor.dims), where)
     meter().hold(needed, where)
-    if length and int(length) != needed:
-        raise InvalidArgument(f"{where}: length {int(length):,}; its sizes need {needed:,} bytes")
+    length = _number_of(keys, "length", where)
+    if keys.get("length") and length != needed:
+        raise InvalidArgument(f"{where}: length {length:,}; its sizes need {needed:,} bytes")
     return needed
