@@ -95,8 +95,8 @@ GUARDED = {"fchmod", "geteuid", "register_at_fork", "sched_getaffinity", "syscon
 """Attributes of `os` that only some systems have. Modules test for them before use."""
 OF_OS = """
     O_RDONLY O_WRONLY PathLike W_OK access close cpu_count devnull dup dup2 environ fsdecode fspath fstat
-    listdir makedirs mkdir open path replace scandir sep stat stat_result strerror supports_dir_fd supports_fd
-    unlink urandom utime walk
+    getpid listdir makedirs mkdir open path replace scandir sep stat stat_result strerror supports_dir_fd
+    supports_fd unlink urandom utime walk
 """
 
 
