@@ -36,12 +36,7 @@ from opendml.frontends.onnx.forms import (
     symbols_of,
 )
 from opendml.frontends.onnx.known_content import ModelContent, identity_from_json
-from opendml.frontends.onnx.known_runs import (
-    GraphFacts,
-    KnownPlan,
-    KnownRun,
-    PlanToWrite,
-)
+from opendml.frontends.onnx.known_runs import GraphFacts, KnownPlan, KnownRun
 from opendml.frontends.onnx.protobuf import Content
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo, type_of, type_text
@@ -58,7 +53,7 @@ from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Guard
 from opendml.runtime.graphs.initialization import initialize
-from opendml.runtime.graphs.plan_maker import PlanMaker, note_sizes
+from opendml.runtime.graphs.plan_maker import PlanMaker, StoredPlan, note_sizes
 from opendml.runtime.graphs.refusals import Hints, Refusals, keep_refusal, refusals_key
 from opendml.runtime.graphs.shared import kept_memory
 from opendml.targets.backend import DeviceBackend
@@ -401,7 +396,7 @@ class KnownModel(Locked):
                 return made
             if made is None:
                 continue
-            plan = KnownPlan(made.guards, made.facts, made.hints, made.refused)
+            plan = KnownPlan(made.guards, graph.facts, made.hints, made.refused)
             if not self._use(plan, made.executable, graph.constants, models):
                 continue
             run = plan.at(dimensions)
@@ -412,9 +407,9 @@ class KnownModel(Locked):
             return run
         return None
 
-    def _write_planned(self, made: PlanToWrite, graph: KnownGraph, form: _Form) -> None:
+    def _write_planned(self, made: StoredPlan, graph: KnownGraph, form: _Form) -> None:
         """Write a plan of a graph in the cache."""
-        data = made.to_json(self.backend)
+        data = made.to_json(self.backend, graph.facts.to_json)
         if data is not None:
             own = [[number, *graph.constants[number]] for number in constants_of(made.executable)]
             key = free_key(self._key_of(form))
@@ -562,7 +557,8 @@ class KnownModel(Locked):
     def write_run(
         self,
         inputs: Mapping[str, Any],
-        written: PlanToWrite,
+        written: StoredPlan,
+        facts: GraphFacts,
         plan: KnownPlan,
         constant: Callable[[int], tuple[Array, Any]],
         read: Sequence[Array],
@@ -574,6 +570,7 @@ class KnownModel(Locked):
         Args:
             inputs: the inputs of the run.
             written: the plan.
+            facts: those of its graph.
             plan: the same plan for the runs of this process, started.
             constant: returns the constant of a number, and its identity.
             read: the large initializers whose contents the trace has read.
@@ -586,7 +583,7 @@ class KnownModel(Locked):
         key = self._key_of(form)
 
         def write() -> None:
-            data = written.to_json(self.backend)
+            data = written.to_json(self.backend, facts.to_json)
             if data is not None:
                 _write(free_key(key), {**data, **sources})
 

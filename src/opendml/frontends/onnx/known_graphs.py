@@ -6,20 +6,18 @@ nor traces the model, nor fuses the graph. A graph is read only then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from opendml.frontends.onnx.known_runs import GraphFacts, KnownRun, OtherGuards, PlanToWrite
+from opendml.frontends.onnx.known_runs import GraphFacts, KnownRun, OtherGuards
 from opendml.program.atoms import Dimension
-from opendml.program.size_values import Guard
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.program.trace import Trace
-from opendml.runtime.graphs.plan_maker import PlanMaker
-from opendml.runtime.graphs.refusals import Hints, Refusals, Refused
+from opendml.runtime.graphs.plan_maker import PlanMaker, StoredPlan
+from opendml.runtime.graphs.refusals import Hints, Refusals
 
 if TYPE_CHECKING:
     from opendml.targets.backend import DeviceBackend
-    from opendml.targets.executable import TracedExecutable
 
 
 class GraphToWrite:
@@ -66,6 +64,7 @@ class KnownGraph:
         only_sizes: the only size of each dimension in the runs of the model, as `PlanMaker` has it.
 
     Attributes:
+        facts: those of the graph.
         constants: the place or the content of each constant, and its identity, as JSON.
         read: the initializers that the trace has read, as JSON.
 
@@ -88,8 +87,8 @@ class KnownGraph:
         trace.restore(guards)
         traced = backend.traced_from_stored(data["graph"], read, threads)
         self._maker = PlanMaker(trace, trace.guards, backend.hint_multiple, traced, only_sizes=only_sizes)
-        self._facts = GraphFacts.from_json(data, read)
-        self._others = OtherGuards(self._facts.others)
+        self.facts = GraphFacts.from_json(data, read)
+        self._others = OtherGuards(self.facts.others)
 
     def plan(
         self,
@@ -97,7 +96,7 @@ class KnownGraph:
         has_others: bool,
         known: Callable[[Hints], KnownRun | None],
         refusals: Refusals,
-    ) -> PlanToWrite | KnownRun | None:
+    ) -> StoredPlan | KnownRun | None:
         """Return a run of some sizes by a known plan, or a new plan that serves them.
 
         None: there is none. Or a handler of a signal asks while its thread makes a plan.
@@ -115,10 +114,4 @@ class KnownGraph:
             return None
         maker.has_one_size &= not has_others
         maker.refusals = refusals
-
-        def new(
-            executable: TracedExecutable, guards: Sequence[Guard], hints: Hints, refused: Refused
-        ) -> PlanToWrite:
-            return PlanToWrite(executable, guards, self._facts, hints, refused)
-
-        return maker.search({name: dimensions[name] for name in maker.dimensions}, known, new)
+        return maker.search({name: dimensions[name] for name in maker.dimensions}, known, lambda plan: plan)

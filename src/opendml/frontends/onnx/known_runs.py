@@ -32,7 +32,6 @@ from opendml.targets.sized_instances import SizedInstances
 if TYPE_CHECKING:
     from opendml.runtime.graphs.model_cache import Holder
     from opendml.targets.arenas import Arenas
-    from opendml.targets.backend import DeviceBackend
     from opendml.targets.executable import TracedExecutable
 
 Array = np.ndarray[Any, Any]
@@ -183,36 +182,6 @@ class OtherGuards:
         )
 
 
-@dataclass(frozen=True)
-class PlanToWrite:
-    """A plan of this process, which other processes may read.
-
-    Args:
-        executable: the code and the launches, perhaps with traced sizes.
-        guards: those of the sizes.
-        facts: those of the graph.
-        hints: the sizes for which the launches are chosen.
-        refused: hints that were tried before, with guards that must all hold for their plans.
-    """
-
-    executable: TracedExecutable
-    guards: Sequence[Guard]
-    facts: GraphFacts
-    hints: Hints
-    refused: Refused = ()
-
-    def to_json(self, backend: DeviceBackend) -> dict[str, Any] | None:
-        """Return the plan as JSON. None: its executable cannot be stored."""
-        written = WrittenSizes()
-        plan = backend.stored(self.executable, written)
-        if plan is None:
-            return None
-        refused = guards_to_json(self.refused)
-        own = {"plan": plan, "guards": written.guards(self.guards), "refused": refused}
-        data = {**own, "hints": self.hints, **self.facts.to_json(written)}
-        return {**data, "sizes": written.table()}
-
-
 class KnownPlan:
     """A plan of a graph, of this process or another one.
 
@@ -251,7 +220,7 @@ class KnownPlan:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> KnownPlan:
-        """Return a plan that `PlanToWrite.to_json` has made JSON of.
+        """Return a plan that `StoredPlan.to_json` has made JSON of, with the facts of its graph.
 
         Raises:
             LookupError, TypeError, ValueError: it is damaged.

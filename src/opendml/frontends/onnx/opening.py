@@ -10,14 +10,7 @@ from opendml.budget import meter
 from opendml.errors import Error
 from opendml.frontends.onnx.known import KnownModel, ModelFacts
 from opendml.frontends.onnx.known_content import identity_to_json
-from opendml.frontends.onnx.known_runs import (
-    GraphFacts,
-    KnownPlan,
-    PlanNumbers,
-    PlanOutput,
-    PlanTensor,
-    PlanToWrite,
-)
+from opendml.frontends.onnx.known_runs import GraphFacts, KnownPlan, PlanNumbers, PlanOutput, PlanTensor
 from opendml.frontends.onnx.load_checks import PossibleSizes, custom_operators, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.package import onnx
@@ -28,6 +21,7 @@ from opendml.frontends.onnx.trace import Tracer, TraceStep
 from opendml.frontends.onnx.weights import Weights
 from opendml.late_dataclass import dataclass
 from opendml.runtime.graphs.model_cache import ModelCache
+from opendml.runtime.graphs.plan_maker import StoredPlan
 from opendml.runtime.graphs.traced_model import TracedModel, has_plans
 from opendml.runtime.objects.device import Device
 
@@ -71,20 +65,16 @@ class Opened:
             return False  # An output is an input, or known.
         if not given.keys() >= {*segment.inputs} - {each[0] for each in numbers}:
             return False
-        work, guards, executable = (
-            model._work.work,
-            list[Any](),
-            cast("TracedExecutable", model._work.executable),
-        )
-        kernel_steps, hints, refused = model._kernel_steps, dict[str, int](), list[Any]()
+        work, kernel_steps = model._work.work, model._kernel_steps
+        stored = StoredPlan(cast("TracedExecutable", model._work.executable), [], {}, [])
         traced = segment.model if isinstance(segment.model, TracedModel) else None
         if traced is not None:
             plan = traced.plan_at(dimensions)
             if plan is None:
                 return False
-            work, executable, guards = plan.work, plan.executable, plan.guards
-            kernel_steps, hints, refused = plan.steps, dict(plan.hints), [*plan.refused]
-        others = [(each.exact, set(each.trace.own_guards).difference(guards)) for each in step.dimensions]
+            work, kernel_steps, stored = plan.work, plan.steps, plan.stored
+        guards = set(stored.guards)
+        others = [(each.exact, set(each.trace.own_guards) - guards) for each in step.dimensions]
         buffers = {name: number for number, name in enumerate(model._names) if name is not None}
         first = len(work.inputs)
         outputs = {
@@ -103,16 +93,15 @@ class Opened:
             kernel_steps,
             model._own_bytes,
         )
-        read, known_plan = self.weights.read_arrays(), KnownPlan(guards, facts, hints, refused)
-        known_plan.start(executable, model._prepared.kept, model._shared.arenas)
+        read = self.weights.read_arrays()
+        known_plan = KnownPlan(stored.guards, facts, stored.hints, stored.refused)
+        known_plan.start(stored.executable, model._prepared.kept, model._shared.arenas)
         known_plan.before = [step]
 
         def constant(number: int) -> tuple[Any, Any]:
             return model._arrays[number], identity_to_json(model._identities.get(number))
 
-        if not known.write_run(
-            given, PlanToWrite(executable, guards, facts, hints, refused), known_plan, constant, read
-        ):
+        if not known.write_run(given, stored, facts, known_plan, constant, read):
             return False
         if traced is not None:
             known.follow(given, traced.maker.refusals)

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from opendml.budget import meter
 from opendml.floating_point import default_mode
+from opendml.late_dataclass import dataclass
 from opendml.logs import log, tell
 from opendml.program.atoms import Dimension, Relation
 from opendml.program.buckets import WIDE, ranges_of
 from opendml.program.size_values import Conditions, Guard
 from opendml.program.sizes import NotServedError, Size, is_met, names_of, value_at
+from opendml.program.stored_sizes import WrittenSizes, guards_to_json
 from opendml.runtime.graphs.refusals import Hints, Refusals, Refused
 from opendml.targets.executable import TracedExecutable, TracedProgram
 
 if TYPE_CHECKING:
     from opendml.program.trace import Guards, Trace
+    from opendml.targets.backend import DeviceBackend
 
 MOST_BUCKETS = 256
 """Buckets whose plans are kept, at most. Another one takes the place of the oldest."""
@@ -31,6 +34,40 @@ Known = TypeVar("Known")
 New = TypeVar("New")
 DimensionRanges = Mapping[str, tuple[int, int]]
 """The ranges of a bucket, by the names of dimensions."""
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """A plan as the cache keeps it.
+
+    Args:
+        executable: its executable.
+        guards: those of the whole way from the graph to its launches.
+        hints: the sizes for which its launches were chosen.
+        refused: other hints that were tried before, with guards that must all hold for their plans.
+    """
+
+    executable: TracedExecutable
+    guards: Sequence[Guard]
+    hints: Hints
+    refused: Refused
+
+    def to_json(
+        self, backend: DeviceBackend, facts: Callable[[WrittenSizes], dict[str, Any]] = lambda _: {}
+    ) -> dict[str, Any] | None:
+        """Return the plan as JSON. None: its executable cannot be stored.
+
+        Args:
+            backend: the device.
+            facts: returns more as JSON, whose sizes are in the same table.
+        """
+        written = WrittenSizes()
+        plan = backend.stored(self.executable, written)
+        if plan is None:
+            return None
+        guards, refused = written.guards(self.guards), guards_to_json(self.refused)
+        data = {"plan": plan, "guards": guards, "hints": dict(self.hints), "refused": refused}
+        return {**data, **facts(written), "sizes": written.table()}
 
 
 class PlanMaker:
@@ -87,14 +124,14 @@ class PlanMaker:
         self,
         sizes: Mapping[str, int],
         known: Callable[[Hints], Known | None],
-        new: Callable[[TracedExecutable, list[Guard], Hints, Refused], New | None],
+        new: Callable[[StoredPlan], New | None],
     ) -> Known | New | None:
         """Return what `known` or `new` returns for the first hints whose plan serves some sizes.
 
         Args:
             sizes: the sizes.
             known: uses a known plan of some hints. None: no such plan serves the sizes.
-            new: uses a new plan, given its executable, guards and hints, and the refused hints before these.
+            new: uses a new plan. None: it does not serve the sizes.
 
         Returns:
             None: no plan serves the sizes.
@@ -111,7 +148,7 @@ class PlanMaker:
                 self.fuse()
                 return self.search(sizes, known, new)  # Guards of the fused program may leave other hints.
             plan = self.plan(ranges, hints, sizes)
-            made = None if plan is None else new(*plan, hints, self.refusals.of(tried))
+            made = None if plan is None else new(StoredPlan(*plan, hints, self.refusals.of(tried)))
             if made is not None:
                 return made
             tried.append(hints)

@@ -8,22 +8,16 @@ from typing import Any, NamedTuple
 
 from opendml.digests import digest_of
 from opendml.json_files.compact import compact_json
-from opendml.late_dataclass import dataclass
 from opendml.later import finish
 from opendml.logs import log
 from opendml.program.buckets import Bucket
 from opendml.program.digest import program_digest
 from opendml.program.program import Program
 from opendml.program.size_values import Guard
-from opendml.program.stored_sizes import ReadSizes, WrittenSizes, guards_from_json, guards_to_json
+from opendml.program.stored_sizes import ReadSizes, guards_from_json
 from opendml.program.trace import Trace
-from opendml.runtime.graphs.refusals import (
-    Hints,
-    Refusals,
-    Refused,
-    keep_refusal,
-    refusals_key,
-)
+from opendml.runtime.graphs.plan_maker import StoredPlan
+from opendml.runtime.graphs.refusals import Hints, Refusals, Refused, keep_refusal, refusals_key
 from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import TracedExecutable
 from opendml.targets.object_cache import (
@@ -35,23 +29,6 @@ from opendml.targets.object_cache import (
     write_object,
 )
 from opendml.targets.plan_files import DAMAGED
-
-
-@dataclass(frozen=True)
-class StoredPlan:
-    """A plan as the cache keeps it.
-
-    Args:
-        executable: its executable.
-        guards: those of the whole way from the graph to its launches.
-        hints: the sizes for which its launches were chosen.
-        refused: other hints that were tried before, with guards that must all hold for their plans.
-    """
-
-    executable: TracedExecutable
-    guards: list[Guard]
-    hints: dict[str, int]
-    refused: Refused
 
 
 class FoundPlan(NamedTuple):
@@ -136,17 +113,9 @@ class StoredPlans:
             self._write(key, plan)
 
     def _write(self, key: str, plan: StoredPlan) -> None:
-        written = WrittenSizes()
-        stored = self._backend.stored(plan.executable, written)
-        if stored is None:
-            return
-        data = {
-            "plan": stored,
-            "guards": written.guards(plan.guards),
-            "hints": plan.hints,
-            "refused": guards_to_json(plan.refused),
-        }
-        write_object(key, compact_json({**data, "sizes": written.table()}), "plan")
+        data = plan.to_json(self._backend)
+        if data is not None:
+            write_object(key, compact_json(data), "plan")
 
     def _key_of(self, bucket: Bucket) -> str:
         return f"{self._key} {bucket}"

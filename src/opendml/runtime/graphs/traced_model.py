@@ -6,7 +6,7 @@ all sizes of its bucket that meet its guards. Costs change little within a bucke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -29,16 +29,16 @@ from opendml.program.steps import steps_of
 from opendml.program.trace import Trace
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
-from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker
-from opendml.runtime.graphs.refusals import Hints, Refused
+from opendml.runtime.graphs.plan_maker import MOST_BUCKETS, UNTRACED, PlanMaker, StoredPlan
+from opendml.runtime.graphs.refusals import Hints
 from opendml.runtime.graphs.run_limits import require_run
 from opendml.runtime.graphs.shared import Footprint, note_constants
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
-from opendml.runtime.graphs.stored_plans import FoundPlan, StoredPlan, StoredPlans
+from opendml.runtime.graphs.stored_plans import FoundPlan, StoredPlans
 from opendml.runtime.graphs.work import Work, require_parts
 from opendml.runtime.objects.device import Device
 from opendml.targets.compiled_files import Recorder
-from opendml.targets.executable import TracedExecutable, TracedProgram
+from opendml.targets.executable import TracedProgram
 from opendml.targets.object_cache import MOST_PLANS
 from opendml.targets.sized_instances import SizedInstances
 
@@ -73,26 +73,14 @@ class Plan:
     """Code and launches for all sizes that meet some guards.
 
     Args:
-        executable: the code, and launches with traced words.
-        guards: those of the whole way from the graph to the launches.
+        stored: the plan as the cache keeps it.
         work: the work, with traced sizes in its layouts.
-        hints: the sizes for which the launches are chosen.
         steps: the kernel steps of a dispatch.
-        refused: other hints that were tried before, with guards that must all hold for their plans.
     """
 
-    def __init__(
-        self,
-        executable: TracedExecutable,
-        guards: Iterable[Guard],
-        work: Work,
-        hints: Hints,
-        steps: int,
-        refused: Refused = (),
-    ) -> None:
-        self.hints, self.executable, self.work = hints, executable, work
-        self.refused = refused
-        self.guards = list(guards)
+    def __init__(self, stored: StoredPlan, work: Work, steps: int) -> None:
+        self.stored, self.work, self.steps = stored, work, steps
+        self.hints, self.executable, self.guards = stored.hints, stored.executable, stored.guards
         layouts = (*work.inputs, *work.outputs)
         # A cache of one row has plain sizes, but its strides follow from the capacity.
         found = [
@@ -104,14 +92,13 @@ class Plan:
         traced = [layout for _, layout in found]
         numbers = [each for layout in traced for each in (*layout.sizes, *layout.strides)]
         spans = [layout.span for layout in traced]
-        self.steps = steps
         needs = [
             self.steps,
-            executable.temporary_bytes,
+            self.executable.temporary_bytes,
             sum(end - begin for begin, end in spans),
             *[layout.element_count for layout in traced],
         ]
-        own = list(executable.sizes)
+        own = list(self.executable.sizes)
         self._ends = len(own), len(own) + len(needs)
         self._conditions = Conditions(self.guards, [*own, *needs, *numbers])
         self.model: Model | None = None
@@ -349,13 +336,10 @@ class TracedModel:
                     return self._of(plan, values)
             return added(self._read_plan(bucket, hints, sizes))
 
-        def new(
-            executable: TracedExecutable, guards: list[Guard], hints: Hints, refused: Refused
-        ) -> Model | None:
-            plan = Plan(executable, guards, self._work, hints, self._steps, refused)
+        def new(stored: StoredPlan) -> Model | None:
             if self._stored is not None:
-                self._stored.write(bucket, _stored_form(plan))
-            return added(plan)
+                self._stored.write(bucket, stored)
+            return added(Plan(stored, self._work, self._steps))
 
         def added(plan: Plan | None) -> Model | None:
             values = None if plan is None else plan.values(sizes)
@@ -392,7 +376,8 @@ class TracedModel:
             plans.remove(found)
             executable = store.executable(found)
             if executable is not None:
-                return Plan(executable, guards, self._work, found.hints, self._steps, found.refused)
+                stored = StoredPlan(executable, guards, found.hints, found.refused)
+                return Plan(stored, self._work, self._steps)
         return None
 
     def _keep_refusal(self, hints: Hints, guards: Sequence[Guard]) -> None:
@@ -435,8 +420,7 @@ class TracedModel:
             if store is None:
                 continue
             made = [(plan, plan.model) for plan in plans if plan.model is not None]
-            stored = [_stored_form(plan) for plan, _ in made]
-            store.record(bucket, stored)
+            store.record(bucket, [plan.stored for plan, _ in made])
             for plan, model in made:
                 note_constants(found, plan.executable.kept, model._prepared.kept, model._identities)
             count += len(made)
@@ -454,11 +438,6 @@ class TracedModel:
         memory = frozenset[Any]().union(*[each.kept for each in found])
         arena = max([each.arena_bytes for each in found], default=0)
         return Footprint(sum(each.own_bytes for each in found), memory, arena)
-
-
-def _stored_form(plan: Plan) -> StoredPlan:
-    """Return a plan as the cache keeps it."""
-    return StoredPlan(plan.executable, plan.guards, dict(plan.hints), plan.refused)
 
 
 def first_part(layout: Layout, axis: int, capacity: int) -> Layout:
