@@ -105,6 +105,16 @@ def test_run_says_what_is_wrong(arguments: list[str], status: int, text: str, tm
     assert text in result.stderr
 
 
+def test_compile_says_which_file_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no model")
+    for name, text in (
+        ("text", "an ONNX model (FILE.onnx) or a file of Model.save is needed"),
+        ("a", "No such file"),
+    ):
+        result = _invoke("compile", str(tmp_path / name), "-o", str(tmp_path / "unwritten"))
+        assert (result.exit_code, f"{tmp_path / name}: {text}" in result.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("command", ["run", "explain", "export -o unwritten"])
 def test_errors_say_which_sizes_were_assumed(command: str, tmp_path: Path) -> None:
     text = """

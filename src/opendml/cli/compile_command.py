@@ -9,8 +9,9 @@ import click
 
 from opendml.cli.model_kinds import Kind, kind_of
 from opendml.cli.onnx_command import require_onnx, run_inputs
-from opendml.errors import Unsupported
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.sizes import Sizes
+from opendml.model_files import open_file
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.loading import load
 from opendml.runtime.objects.device import Device
@@ -49,7 +50,8 @@ def compile_model(
 
         compile_to_file(path, output, lambda model: run_inputs(model, inputs), where, sizes)
     else:
-        raise Unsupported(f"{path}: an ONNX model (FILE.onnx) or a file of Model.save is needed")
+        with open_file(path, path):
+            raise InvalidArgument(f"{path}: an ONNX model (FILE.onnx) or a file of Model.save is needed")
     click.echo(str(output))
 
 
