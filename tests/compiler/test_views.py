@@ -314,6 +314,41 @@ def test_heads_of_attention_and_blocks_of_weights_may_split_one_axis(rows: int) 
     assert_agrees([result], [*arrays, weights], rtol=1e-5)
 
 
+def test_heads_that_are_merged_with_a_batch_while_they_are_permuted_are_not_copied() -> None:
+    """As in PyTorch's MultiheadAttention: 5 steps, a batch of 2, and 3 heads of 4 elements in packed rows."""
+    random = np.random.default_rng(4)
+    arrays = [random.standard_normal(sizes).astype(np.float32) for sizes in ((10, 1, 7), (1, 24, 7))]
+    packed = contraction(*sources(*arrays), (2,))
+    parts = [
+        permuted(
+            reshaped(sliced(reshaped(packed, (5, 2, 24)), (0, 0, first), (5, 2, 12)), (5, 6, 4)), (1, 0, 2)
+        )
+        for first in (0, 12)
+    ]
+    q, k = (reshaped(part, (2, 3, 5, 4)) for part in parts)
+    result = contraction(reshaped(q, (2, 3, 5, 1, 4)), reshaped(k, (2, 3, 1, 5, 4)), (4,))
+    _, scores = kernels_of([result], arrays)
+    assert len(scores.loads) == 2
+    assert_agrees([result], arrays, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_views_of_merged_dimensions_are_those_of_numpy(seed: int) -> None:
+    """Some take the merged dimensions apart again, others cross their bounds."""
+    choose = random.Random(seed)
+    array = np.random.default_rng(seed).standard_normal((3, 4, 12)).astype(np.float32)
+    (x,) = sources(array)
+    merged, flat = reshaped(sliced(x, (0, 0, 1), (3, 4, 6)), (3, 12, 2)), array[:, :, 1:7].reshape(3, 12, 2)
+    count, step = choose.choice([(2, 6), (3, 3), (3, 1), (4, 3), (2, -6), (5, 2), (12, 1)])
+    inner = choose.randint(1, min(3, 12 - abs(step) * (count - 1)))
+    ends = 0, step * (count - 1)
+    first = choose.randint(-min(ends), 12 - max(ends) - inner)
+    places = first + step * np.arange(count)[:, None] + np.arange(inner)
+    seen = view(merged, (count, inner, 3, 2), (0, first, 0), [[0, 0, 1, 0], [step, 1, 0, 0], [0, 0, 0, 1]])
+    (found,) = run_program([seen + 1.0], [array])
+    np.testing.assert_array_equal(found, flat[:, places].transpose(1, 2, 0, 3) + np.float32(1))
+
+
 def test_a_view_that_moves_dimensions_of_size_1_is_in_the_way_of_no_other_view() -> None:
     random = np.random.default_rng(4)
     arrays = [random.standard_normal(sizes).astype(np.float32) for sizes in ((6, 4, 1, 1), (6, 4, 5))]

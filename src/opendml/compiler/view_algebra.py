@@ -6,13 +6,14 @@ tensor is a view of the tensor if no index carries from one dimension into the n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import add
 
 from opendml.program.node import COLLECTIVE, STORED, Node, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import are_same
+from opendml.program.sizes import are_same, is_traced
 from opendml.program.view import is_whole
 
 IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
@@ -134,7 +135,10 @@ class Viewed:
         if mask is None and indices:
             mask = constant(1, ScalarType.BOOLEAN)
         operands = (value,) if mask is None else (value, mask, *indices.values())
-        return Node(Operation.VIEW, value.type, self.sizes, operands, view)
+        result = Node(Operation.VIEW, value.type, self.sizes, operands, view)
+        if value.operation is Operation.RESHAPE and value.operands[0].operation in IN_MEMORY:
+            return _view_of_fine(result) or result
+        return result
 
     def _counted(self, type: ScalarType, offset: int, strides: Sequence[int]) -> Node:
         """Return what an INDEX counts at the elements of the view."""
@@ -207,6 +211,64 @@ def split_reshape(node: Node) -> Node | None:
             step *= node.sizes[dimension]
     view = View((0,) * len(value.sizes), tuple(map(tuple, steps)))
     return Node(Operation.VIEW, node.type, node.sizes, (value,), view)
+
+
+def _view_of_fine(node: Node) -> Node | None:
+    """Return a VIEW of a RESHAPE as a VIEW of what is reshaped.
+
+    The reshape may merge dimensions if the view takes them apart again, as heads that are merged with a batch
+    while they are permuted. None if it does not, for sizes that are open, and for guarded views.
+    """
+    view, reshape = node.attribute, node.operands[0]
+    assert isinstance(view, View)
+    value = reshape.operands[0]
+    sizes = (*value.sizes, *reshape.sizes, *node.sizes)
+    if len(node.operands) > 1 or any(map(is_traced, sizes)) or 0 in sizes:
+        return None
+    fine = _common_sizes(value.sizes, reshape.sizes)
+    groups = None if fine is None else split_groups(fine, reshape.sizes)
+    if fine is None or groups is None:
+        return None
+    offsets, steps = [0] * len(fine), [[0] * len(node.sizes) for _ in fine]
+    for offset, row, group in zip(view.offsets, view.steps, groups, strict=True):
+        rest, left = offset, [step * (size > 1) for step, size in zip(row, node.sizes, strict=True)]
+        for part in group:
+            # An element of this dimension is `unit` elements of the merged one.
+            unit = math.prod(fine[each] for each in group if each > part)
+            offsets[part], rest = divmod(rest, unit)
+            steps[part] = [step // unit if step % unit == 0 else 0 for step in left]
+            left = [0 if taken else step for step, taken in zip(left, steps[part], strict=True)]
+            moved = [step * (size - 1) for step, size in zip(steps[part], node.sizes, strict=True)]
+            first = offsets[part] + sum(each for each in moved if each < 0)
+            last = offsets[part] + sum(each for each in moved if each > 0)
+            if first < 0 or last >= fine[part]:
+                return None
+        if rest or any(left):
+            return None
+    split = split_reshape(Node(Operation.RESHAPE, node.type, fine, (value,)))
+    if split is None:
+        return None
+    fine_view = View(tuple(offsets), tuple(map(tuple, steps)))
+    result = Viewed.by(Node(Operation.VIEW, node.type, node.sizes, (split,), fine_view)).of(split)
+    return Viewed.by(result).of(value) if result.operands[:1] == (value,) else result
+
+
+def _common_sizes(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the fewest sizes of which the sizes of two tensors are products; None if there are none."""
+    result = list[int]()
+    pending = [size for size in reversed(second) if size != 1]
+    for size in first:
+        rest = size
+        while rest > 1:
+            other = pending.pop()
+            part = min(rest, other)
+            if rest % part or other % part:
+                return None
+            result.append(part)
+            rest //= part
+            if other > part:
+                pending.append(other // part)
+    return tuple(result)
 
 
 def reads_in_order(node: Node) -> bool:
