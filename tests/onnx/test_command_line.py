@@ -90,6 +90,7 @@ def test_run_names_what_the_evaluator_did(tmp_path: Path) -> None:
     ("arguments", "status", "text"),
     [
         (["--size", "batch"], 2, "--size batch: NAME=N with a size of at least 1 is needed"),
+        (["--size", "batch=2", "--size", "batch=3"], 2, "--size batch=3: batch has the size 2 already"),
         (
             ["--size", "other=2"],
             2,

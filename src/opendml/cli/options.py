@@ -168,12 +168,13 @@ def size_options(command: Command) -> Command:
 
 def _sizes(option: str, texts: Iterable[str], separator: str) -> dict[str, int]:
     """Parse texts such as "batch=1"."""
-    sizes = {}
+    sizes = dict[str, int]()
     for text in texts:
         name, _, size = text.rpartition(separator)
         if not name or not _is_size(size):
             raise click.UsageError(f"{option} {text}: NAME{separator}N with a size of at least 1 is needed")
-        sizes[name] = int(size)
+        if sizes.setdefault(name, int(size)) != int(size):
+            raise click.UsageError(f"{option} {text}: {name} has the size {sizes[name]} already")
     return sizes
 
 
