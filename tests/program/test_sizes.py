@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from opendml.later import finish
+from opendml.program import trace as trace_module
 from opendml.program.atoms import Dimension, Relation
 from opendml.program.size_values import _WALKS, Conditions, Values
 from opendml.program.sizes import (
@@ -442,3 +443,23 @@ def test_a_block_evaluates_the_atoms_that_it_needs_however_deeply_they_are_neste
     with trace.within({"length": Dimension(9, 1, 9)}):
         assert hint_of(nested) == 1
         assert nested < 9
+
+
+def test_a_block_whose_begin_is_interrupted_leaves_the_trace_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = Trace({"n": Dimension(8, 2, 1000)})
+    size = trace.size("n")
+    assert size < 10
+    guards, dimensions = dict(trace.guards), dict(trace.dimensions)
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as block:
+        block.setattr(trace_module, "Ranges", interrupted)
+        with pytest.raises(KeyboardInterrupt), trace.within({"n": Dimension(200, 128, 255)}):
+            pass
+    assert not trace.is_in_block
+    assert (trace.guards, trace.dimensions, trace.own_guards) == (guards, dimensions, guards)
+    assert trace.range(size.polynomial) == (2, 1000)

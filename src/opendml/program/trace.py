@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from threading import get_ident
 from typing import Any
 
@@ -43,6 +44,7 @@ _OF_BLOCK = (
     "_known_comparisons",
     "_served",
     "_served_values",
+    "_outermost",
 )
 """The attributes of a trace that a block replaces."""
 _OWN_MODULES = {__name__, Size.__module__, TracedFloat.__module__}
@@ -221,17 +223,15 @@ class Trace(Locked, SizeTable):
         self, dimensions: Mapping[str, Dimension], served: Mapping[str, int] | None
     ) -> Iterator[Guards]:
         before = {name: getattr(self, name) for name in _OF_BLOCK}
-        is_outermost = self._outermost is None
-        if is_outermost:
-            self._outermost = get_ident(), before
-        outer = self._ranges.found() if self._narrows else {}
-        self._begin({**self.dimensions, **dimensions}, outer, served)
+        restore = partial(vars(self).update, before)
         try:
+            if self._outermost is None:
+                self._outermost = get_ident(), before
+            outer = self._ranges.found() if self._narrows else {}
+            self._begin({**self.dimensions, **dimensions}, outer, served)
             yield self.guards
-        finally:
-            vars(self).update(before)  # Its atoms remain, with the values of the trace.
-            if is_outermost:
-                self._outermost = None
+        finally:  # One call: a handler of a signal may raise an error after each.
+            restore()  # Its atoms remain, with the values of the trace.
 
     def _go_on_in_child(self) -> None:
         """Leave the block of another thread, which the child of a fork does not have."""
@@ -239,7 +239,6 @@ class Trace(Locked, SizeTable):
         if self._outermost is not None and self._outermost[0] != get_ident():
             self._numbers = {atom: number for number, atom in enumerate(self.atoms)}
             vars(self).update(self._outermost[1])
-            self._outermost = None
 
     def number(self, name: str, above: Polynomial | None, below: Polynomial | None) -> int:
         """Return the number of a known dimension, or of another atom, which may be new.
