@@ -103,6 +103,29 @@ def test_an_interrupt_while_a_state_is_taken_leaves_it_free() -> None:
     state.clear()
 
 
+def test_an_interrupt_while_caches_are_kept_leaves_all_of_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = dml.Graph()
+    new = graph.input("new", dml.FLOAT32, [1, "count", SIZE])
+    pasts = {name: graph.input(f"past_{name}", dml.FLOAT32, [1, "length", SIZE]) for name in "ab"}
+    model = graph.compile({f"present_{name}": dml.join([past, new], axis=1) for name, past in pasts.items()})
+    state, row = model.state(), rows(1, 1)[:1]
+    state.run({"past_a": row, "past_b": row, "new": row})
+    address, calls = state._cache_arrays.address, list[Array]()
+
+    def interrupted(array: Array) -> int:
+        calls.append(array)
+        if len(calls) == 3:  # The first cache is kept already.
+            raise KeyboardInterrupt
+        return address(array)
+
+    with monkeypatch.context() as block:
+        block.setattr(state._cache_arrays, "address", interrupted, raising=False)
+        with pytest.raises(KeyboardInterrupt):
+            state.run({"new": row})
+    assert len({state[name].shape for name in ("past_a", "past_b")}) == 1
+    state.run({"new": row})
+
+
 @has_fork
 def test_a_state_serves_again_in_a_child_after_clear_if_the_fork_cut_off_its_run(
     monkeypatch: pytest.MonkeyPatch,

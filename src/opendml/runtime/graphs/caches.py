@@ -591,13 +591,22 @@ class ModelState:
         except BaseException:
             self._buffers, self._lengths = before
             raise
-        for output, name in self.pairs.items():
-            present, address = results.pop(output), self._cache_arrays.address
+        presents = {name: results.pop(output) for output, name in self.pairs.items()}
+        try:
+            self._keep(presents)
+        except BaseException:  # After an interrupt, the rows of all caches are those of one step.
+            self._keep(presents)
+            raise
+        return results
+
+    def _keep(self, presents: Mapping[str, Any]) -> None:
+        """Make the caches of a run those of the state."""
+        address = self._cache_arrays.address
+        for name, present in presents.items():
             if address(present) == address(self._buffers[name]):
                 self._lengths[name] = present.shape[self._axes[name]]
             else:
                 self._adopt(name, present)
-        return results
 
     def _with_caches(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return inputs with all caches. Those that are given get other memory than the rows of the state,
